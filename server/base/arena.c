@@ -1,0 +1,123 @@
+#include "base/arena.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/mem.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(ptr, size)   ((void)(ptr), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(ptr, size) ((void)(ptr), (void)(size))
+#endif
+
+enum { ARENA_CHUNK = 4096, ARENA_ALIGN = 16, ARENA_POOLED = 64 };
+
+struct arena_chunk {
+    struct arena_chunk *next;
+    size_t room;
+    _Alignas(ARENA_ALIGN) char bytes[];
+};
+
+enum { ARENA_ROOM = ARENA_CHUNK - sizeof(struct arena_chunk) };
+
+static struct arena_chunk *arena_chunk_new(struct arena_pool *pool, size_t room)
+{
+    struct arena_chunk *chunk = pool ? pool->free : NULL;
+    if (room == ARENA_ROOM && chunk) {
+        pool->free = chunk->next;
+        pool->count--;
+        return chunk;
+    }
+    chunk = mem_alloc(sizeof *chunk + room);
+    if (!chunk) return NULL;
+    chunk->room = room;
+    ASAN_POISON_MEMORY_REGION(chunk->bytes, room);
+    return chunk;
+}
+
+static void arena_chunk_free(struct arena_pool *pool, struct arena_chunk *chunk)
+{
+    if (!pool || chunk->room != ARENA_ROOM || pool->count == ARENA_POOLED) {
+        mem_free(chunk);
+        return;
+    }
+    ASAN_POISON_MEMORY_REGION(chunk->bytes, chunk->room);
+    chunk->next = pool->free;
+    pool->free = chunk;
+    pool->count++;
+}
+
+// What no chunk can hold gets one of its own, behind the current one, whose rest stays usable.
+static void *arena_alloc_large(struct arena *a, size_t size)
+{
+    if (size > PTRDIFF_MAX - ARENA_CHUNK) return NULL;
+    size_t room = (size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
+    struct arena_chunk *chunk = arena_chunk_new(NULL, room);
+    if (!chunk) return NULL;
+    struct arena_chunk **at = a->next ? &a->chunks->next : &a->chunks;
+    chunk->next = *at;
+    *at = chunk;
+    ASAN_UNPOISON_MEMORY_REGION(chunk->bytes, size);
+    return chunk->bytes;
+}
+
+static bool arena_grow(struct arena *a)
+{
+    struct arena_chunk *chunk = arena_chunk_new(a->pool, ARENA_ROOM);
+    if (!chunk) return false;
+    chunk->next = a->chunks;
+    a->chunks = chunk;
+    a->next = chunk->bytes;
+    a->end = chunk->bytes + ARENA_ROOM;
+    return true;
+}
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+    size += !size;
+    if (__builtin_expect(size > (size_t)(a->end - a->next), 0)) {
+        if (size > ARENA_ROOM) return arena_alloc_large(a, size);
+        if (!arena_grow(a)) return NULL;
+    }
+    // Both ends are aligned, so a size that fits also fits when it is rounded up.
+    char *ptr = a->next;
+    a->next += (size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
+    ASAN_UNPOISON_MEMORY_REGION(ptr, size);
+    return ptr;
+}
+
+void *arena_zalloc(struct arena *a, size_t size)
+{
+    void *ptr = arena_alloc(a, size);
+    if (ptr) memset(ptr, 0, size);
+    return ptr;
+}
+
+struct slice arena_copy(struct arena *a, struct slice s)
+{
+    if (!s.len) return SLICE("");
+    char *ptr = arena_alloc(a, s.len);
+    if (ptr) memcpy(ptr, s.ptr, s.len);
+    return (struct slice){ptr, ptr ? s.len : 0};
+}
+
+void arena_reset(struct arena *a)
+{
+    while (a->chunks) {
+        struct arena_chunk *chunk = a->chunks;
+        a->chunks = chunk->next;
+        arena_chunk_free(a->pool, chunk);
+    }
+    a->next = a->end = NULL;
+}
+
+void arena_pool_reset(struct arena_pool *pool)
+{
+    while (pool->free) {
+        struct arena_chunk *chunk = pool->free;
+        pool->free = chunk->next;
+        mem_free(chunk);
+    }
+    pool->count = 0;
+}
