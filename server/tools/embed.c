@@ -16,10 +16,16 @@ static void fail(const char *what, const char *detail)
     exit(1);
 }
 
-// lua/photon/task.lua is "photon.task", photon.lua is "photon", lua/photon/init.lua "photon.init".
+static size_t path_skip(const char *path)
+{
+    return strncmp(path, "lua/", 4) == 0 ? 4 : 0;
+}
+
+// photon.lua is "photon" and lua/photon/task.lua "photon.task"; tracebacks call the latter
+// photon/task.lua.
 static void module_name(struct module *m)
 {
-    const char *path = strncmp(m->path, "lua/", 4) == 0 ? m->path + 4 : m->path;
+    const char *path = m->path + path_skip(m->path);
     size_t len = strlen(path);
 
     if (len < 5 || len - 4 >= sizeof m->name || strcmp(path + len - 4, ".lua") != 0)
@@ -40,8 +46,7 @@ static int write_bytes(lua_State *L, const void *bytes, size_t len, void *arg)
     const unsigned char *p = bytes;
 
     (void)L;
-    for (size_t i = 0; i < len; i++)
-        fprintf(arg, "%u,%s", p[i], i % 24 == 23 ? "\n" : "");
+    for (size_t i = 0; i < len; i++) fprintf(arg, "%u,%s", p[i], i % 24 == 23 ? "\n" : "");
     return 0;
 }
 
@@ -69,7 +74,7 @@ static void write_module(lua_State *L, const struct module *m, int i, FILE *out)
     size_t size;
     char *text = read_file(m->path, &size);
 
-    snprintf(chunk, sizeof chunk, "@photon/%s", strncmp(m->path, "lua/", 4) == 0 ? m->path + 4 : m->path);
+    snprintf(chunk, sizeof chunk, "@%s", m->path + path_skip(m->path));
     if (luaL_loadbuffer(L, text, size, chunk) != 0) fail(m->path, lua_tostring(L, -1));
     free(text);
     fprintf(out, "static const unsigned char module_%d[] = {\n", i);
@@ -93,15 +98,15 @@ int main(int argc, char **argv)
     lua_State *L = luaL_newstate();
     FILE *out = argc > 1 ? fopen(argv[1], "w") : NULL;
 
-    if (!out || !L || !modules) fail(argc > 1 ? argv[1] : "usage", "cannot write embed OUT FILE...");
+    if (!out || !L || !modules)
+        fail(argc > 1 ? argv[1] : "usage", "cannot write embed OUT FILE...");
     for (int i = 0; i < count; i++) {
         modules[i].path = argv[i + 2];
         module_name(&modules[i]);
     }
     qsort(modules, count, sizeof *modules, compare);
     fprintf(out, "#include \"script/embedded.h\"\n\n");
-    for (int i = 0; i < count; i++)
-        write_module(L, &modules[i], i, out);
+    for (int i = 0; i < count; i++) write_module(L, &modules[i], i, out);
     write_table(modules, count, out);
     if (fclose(out) != 0) fail(argv[1], "cannot be written");
     free(modules);

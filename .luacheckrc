@@ -1,0 +1,5 @@
+std = "luajit"
+max_line_length = 120
+exclude_files = { "build" }
+files["spec"] = { std = "+busted" }
+files["**/*_spec.lua"] = { std = "+busted" }
