@@ -4,6 +4,12 @@
 #include <stdint.h>
 #include "base/mem.h"
 
+// Under AddressSanitizer what no one has allocated, or what was reset, must not be touched.
+#if !defined(__SANITIZE_ADDRESS__) && defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #else
