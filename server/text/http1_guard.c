@@ -38,6 +38,7 @@ static const struct http1_fault control_byte = {400, "a control byte in the head
                                 bare_lf = {400, "a LF without CR"},
                                 odd_byte = {400, "a byte beyond ASCII in the request line"},
                                 folded = {400, "a field line begins with white space"},
+                                no_name = {400, "a field without a name"},
                                 blank_lines = {400, "blank lines before the request line"},
                                 bad_request_line = {400, "the request line is malformed"},
                                 bad_version = {505, "the protocol version is not supported"},
@@ -85,7 +86,9 @@ static const struct http1_fault *begin_field(struct http1_guard *g, char first,
                                              const struct limits *limits)
 {
     if (first == ' ' || first == '\t') return &folded;
-    if (first != '\r' && ++g->fields > limits->max_headers) return &many_fields;
+    if (first == ':') return &no_name;
+    // Host, which every request must have, comes on top of the limit.
+    if (first != '\r' && ++g->fields > (uint64_t)limits->max_headers + 1) return &many_fields;
     return NULL;
 }
 

@@ -1,6 +1,6 @@
 // http1_guard: looks at the raw bytes of an HTTP/1.1 request for what llhttp would let through:
 // line ends, control bytes, folding, the request line, chunk lines, trailers, limits. Pure, and
-// only for http1_read and http1_head. A fault is found at the first byte that makes one
+// only for http1_read and http1_read_head. A fault is found at the first byte that makes one
 // unavoidable, so the answer never depends on how the bytes were cut.
 #ifndef PHOTON_TEXT_HTTP1_GUARD_H
 #define PHOTON_TEXT_HTTP1_GUARD_H

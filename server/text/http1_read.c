@@ -1,7 +1,6 @@
 #include "text/http1_read.h"
 
-#include <assert.h>
-#include "text/http1_head.h"
+#include "text/http1_read_head.h"
 
 enum {
     READ_HEAD,
@@ -38,6 +37,7 @@ static const struct http1_fault bad_head = {400, "the request head is malformed"
                                 big_body = {413, "the body is too large"},
                                 big_framing = {431, "chunk extensions or trailers are too large"},
                                 blank_lines = {400, "blank lines before the request line"},
+                                many_fields = {431, "too many header fields"},
                                 failed_before = {400, "the connection has failed before"};
 
 static int on_url(llhttp_t *parser, const char *at, size_t len)
@@ -51,10 +51,13 @@ static int on_header_field(llhttp_t *parser, const char *at, size_t len)
 {
     struct work *w = parser->data;
     struct headers *h = &w->request->headers;
-    assert(h->count < h->cap);
+    if (h->count == h->cap) {
+        w->fault = &many_fields;
+        return -1;
+    }
     char *name = w->at + (at - w->at);
-    for (size_t i = 0; i < len; i++)
-        if (name[i] >= 'A' && name[i] <= 'Z') name[i] |= 0x20;
+    for (size_t i = 0; i < len; i++) // without a branch: capitals are not to be foretold
+        name[i] = (char)(name[i] | ((unsigned char)(name[i] - 'A') < 26) << 5);
     h->items[h->count++] = (struct header){slice_of(at, len), slice_of(at + len, 0)};
     return 0;
 }
@@ -89,7 +92,7 @@ static int on_headers_complete(llhttp_t *parser)
     request->method = method_of(parser);
     request->method_name = slice_of(w->at, (size_t)(request->target.ptr - w->at) - 1);
     request->is_http10 = parser->http_minor == 0;
-    w->fault = http1_head_judge(request);
+    w->fault = http1_read_head_judge(request);
     return w->fault ? -1 : 0;
 }
 
@@ -169,8 +172,10 @@ static bool skip_blank_lines(struct work *w)
 static const struct http1_fault *fault_of_head(const struct work *w)
 {
     if (w->fault) return w->fault;
-    // The guard saw a well-formed request line; what llhttp refused before the target is a method.
-    return w->request->target.ptr ? &bad_head : &bad_method;
+    // The guard saw a sound request line, so that these can only mean the method: an unknown one,
+    // or one of RTSP's or ICE's.
+    int error = llhttp_get_errno(&w->reader->parser);
+    return error == HPE_INVALID_METHOD || error == HPE_INVALID_CONSTANT ? &bad_method : &bad_head;
 }
 
 static void begin_message(struct http1_reader *r, const struct request *request)

@@ -42,9 +42,9 @@ void http1_read_init(struct http1_reader *r, const struct limits *limits);
 // Looks at the `len` bytes at `bytes` (header names are made lower case in place) and returns the
 // next event; *used tells how many bytes it has consumed. Bytes that were not consumed must be
 // offered again as they were left, at the front of the next call. Call until HTTP1_MORE, also with
-// no bytes left. `request` must have room for limits->max_headers headers in request->headers
-// (items and cap set by the caller). After the HTTP1_END of a request without keep_alive all
-// further bytes are consumed unseen; after HTTP1_ERROR every call fails.
+// no bytes left. `request` must have room for limits->max_headers + 1 headers in request->headers
+// (items and cap set by the caller): Host does not count. After the HTTP1_END of a request without
+// keep_alive all further bytes are consumed unseen; after HTTP1_ERROR every call fails.
 // After HTTP1_HEAD the caller may lower or raise the body limit with http1_read_set_max_body
 // before the next call; an announced length over the limit is an HTTP1_ERROR 413 of that next call.
 enum http1_event http1_read_next(struct http1_reader *r, char *bytes, size_t len, size_t *used,

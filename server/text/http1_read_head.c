@@ -1,4 +1,4 @@
-#include "text/http1_head.h"
+#include "text/http1_read_head.h"
 
 static const struct http1_fault no_host = {400, "no Host field"},
                                 two_hosts = {400, "more than one Host field"},
@@ -146,7 +146,7 @@ static const struct http1_fault *judge_host(struct request *request, const struc
     return request->is_http10 ? NULL : &no_host;
 }
 
-const struct http1_fault *http1_head_judge(struct request *request)
+const struct http1_fault *http1_read_head_judge(struct request *request)
 {
     struct marks m = {0};
     const struct http1_fault *fault;
