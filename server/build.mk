@@ -71,9 +71,12 @@ $(TEST_LIB): $(PIC)
 	@echo "  LINK $@"
 	@$(CC) $(CFLAGS) -fno-lto -shared -Wl,-Bsymbolic $(if $(SAN),,-Wl,-z,defs) -o $@ $^ $(LLHTTP_LIB) -lm
 
-# Small programs: those of the benchmark stand alone, those of the specs hold every room but main.
+# Small programs: those of the benchmark stand alone (the router's holds the pure floors), those of
+# the specs hold every room but main.
 $B/bench/%: bench/%.c $B/flags
 	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $<
+$B/bench/router: bench/router.c $(patsubst %.c,$B/%.o,$(TEST_SRC)) $(LLHTTP_OBJ)
+	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $^ $(LLHTTP_LIB) -lm
 $B/spec/programs/%: spec/programs/%.c $(ROOMS)
 	@mkdir -p $(@D)
 	@$(CC) $(CPPFLAGS) $(CFLAGS) -rdynamic -o $@ $^ -l:liblua5.1-luv.a -l:liblua5.1-cjson.a $(LIBS)
