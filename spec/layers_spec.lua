@@ -6,7 +6,7 @@ local lib = require "spec.lib"
 local FLOORS = {
   { name = "base", rooms = "slice list mem buf arena payload counters limits log" },
   { name = "text", rooms = "headers message url date mime json sse http1_guard http1_read http1_write" },
-  { name = "wire", rooms = "loop timer conn listener file" },
+  { name = "wire", rooms = "wheel loop timer conn listener file" },
   { name = "http", rooms = "exchange http1" },
   { name = "serve", rooms = "router fixed files stream channel metrics config server" },
   { name = "script", rooms = "embedded vm task guard app json" },
