@@ -1,5 +1,6 @@
 // guard: stops Lua that runs on without waiting. One watchdog thread per process looks at every
-// guarded thread (a worker, a loader, one of offload's) and compares slice counter and thread CPU time.
+// guarded thread (a worker, a loader, one of offload's) and compares slice counter and thread CPU
+// time.
 //
 // Over the budget it signals the thread. First step: a hook that raises an error at the line that
 // runs, and stays armed until the slice is over (a pcall swallows one error only). Second step, for
@@ -33,18 +34,19 @@ struct guard {
     sigjmp_buf escape;
 
     // Written by the guarded thread, read by its own signal handler and by the watchdog.
-    _Atomic uint64_t slice; // odd: Lua runs
-    _Atomic uint32_t budget; // ms
-    lua_State *volatile co; // what was entered
-    char *volatile floor;   // the stack pointer at the entry: above it the stack is not Lua's
-    volatile bool is_task;  // the entered coroutine's own function is ours and is not stopped
-    volatile bool is_armed; // the hook is set
-    volatile bool is_stopped; // the hook has raised, or will, in this slice
+    _Atomic uint64_t slice;   // odd: Lua runs
+    _Atomic uint32_t budget;  // ms
+    lua_State *volatile co;   // what was entered
+    char *volatile floor;     // the stack pointer at the entry: above it the stack is not Lua's
+    volatile bool is_task;    // the function at the base of `co` is ours and is not stopped
+    volatile bool is_armed;   // the hook is set
+    volatile bool is_stopped; // the hook has raised in this slice
 
     // The watchdog's.
-    uint64_t seen, seen_cpu;   // the slice last looked at; CPU ns when it was first seen
-    _Atomic uint64_t accused;  // the slice that is over its budget
-    _Atomic unsigned accusations;
+    uint64_t seen, seen_cpu;  // the slice last looked at; CPU time (ns) when it was first seen
+    _Atomic uint64_t accused; // the slice that is over its budget
+    _Atomic unsigned step;    // 1: the hook, 2: the jump
+    unsigned attempts;        // signals sent to that slice
 };
 
 // Starts the watchdog thread, once per process, and learns what of LuaJIT's layout step two needs.
