@@ -113,7 +113,8 @@ function reader.new(limits, on_head)
       buffer = ffi.new("char[?]", size)
     end
     ffi.copy(buffer, all, #all)
-    local at, len, event = buffer, #all, nil
+    local at, len = buffer, #all
+    local event
     repeat
       event = step(at, len)
       assert(used[0] <= len)
