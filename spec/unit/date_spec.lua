@@ -96,7 +96,9 @@ describe("date", function()
   end)
 
   it("refuses every prefix of a date", function()
-    for _, text in ipairs { "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994" } do
+    for _, text in ipairs {
+      "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
+    } do
       for len = 0, #text - 1 do assert.is_nil(parse(text:sub(1, len))) end
     end
     assert.is_false(c.date_parse_at(ffi.new "struct slice", 0, ffi.new "int64_t[1]"))

@@ -29,7 +29,9 @@ describe("mime", function()
   end)
 
   it("takes bytes for all others", function()
-    for _, name in ipairs { "", "name", "a.", ".", "a.unknown", "a.html/", "dir.html/name", "a.html.x", "a.htmlhtmlhtmlhtml" } do
+    for _, name in ipairs {
+      "", "name", "a.", ".", "a.unknown", "a.html/", "dir.html/name", "a.html.x", "a.htmlhtmlhtmlhtml",
+    } do
       assert.equal("application/octet-stream", of_name(name), name)
     end
     assert.equal("application/gzip", of_name "a.tar.gz")

@@ -45,8 +45,8 @@ describe("payload", function()
   end)
 
   it("is NULL when there is no memory or the size cannot be", function()
-    assert.is_true(c.payload_new(ffi.cast("size_t", -1)) == nil)
-    assert.is_true(c.payload_new(ffi.cast("size_t", -40)) == nil)
+    assert.is_true(c.payload_new(-1ULL) == nil)
+    assert.is_true(c.payload_new(-40ULL) == nil)
     local word = rooms.slice "word"
     assert.equal(1, rooms.fail_each(function()
       local p = c.payload_new_copy(word)
