@@ -64,7 +64,8 @@ void guard_leave_thread(struct guard *g);
 // lua_resume under guard, for the scheduler alone. `g` may be NULL: not guarded. Inside a guarded
 // call a further one is not guarded by itself. GUARD_ABANDONED: the code could not be stopped; the
 // whole VM of `co` must never be touched again (not even closed). The function at the base of `co`
-// (the door's loop) is not stopped by the hook itself, only what it calls.
+// (the door's loop) and the library that it comes from are not stopped by the hook themselves, only
+// what they call.
 int guard_resume(struct guard *g, lua_State *co, int nargs, uint32_t budget_ms);
 
 // lua_pcall under guard, for loading: the function and its arguments on top of the stack; `handler`
