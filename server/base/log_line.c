@@ -94,18 +94,33 @@ static struct slice log_line_character(char room[8], bool is_json, struct slice 
     return is_json ? log_line_escape_json(room, c) : log_line_escape_text(room, c);
 }
 
+// How many bytes at the start of `text` mean themselves in both forms; most lines are all such.
+static size_t log_line_plain_length(struct slice text)
+{
+    size_t len = 0;
+    while (len < text.len && text.ptr[len] >= ' ' && text.ptr[len] < 0x7f && text.ptr[len] != '"' &&
+           text.ptr[len] != '\\') {
+        len++;
+    }
+    return len;
+}
+
 static void log_line_put_content(struct log_line *line, bool is_json, struct slice text)
 {
+    const size_t most = LOG_LINE - LOG_LINE_TAIL;
     bool is_cut = text.len > LOG_MESSAGE;
     if (is_cut) text.len = LOG_MESSAGE;
-    for (size_t taken; text.len; text = slice_from(text, taken)) {
+    while (text.len) {
         char room[8];
-        struct slice shown = log_line_character(room, is_json, text, &taken);
-        is_cut |= line->len + shown.len > LOG_LINE - LOG_LINE_TAIL;
-        if (line->len + shown.len > LOG_LINE - LOG_LINE_TAIL) break;
+        size_t taken = log_line_plain_length(text), left = line->len < most ? most - line->len : 0;
+        if (taken > left) taken = left;
+        struct slice shown = slice_of(text.ptr, taken);
+        if (!taken) shown = log_line_character(room, is_json, text, &taken);
+        if (shown.len > left) break;
         log_line_put(line, shown);
+        text = slice_from(text, taken);
     }
-    if (is_cut) log_line_put(line, SLICE(" ... (cut)"));
+    if (is_cut || text.len) log_line_put(line, SLICE(" ... (cut)"));
 }
 
 static void log_line_begin(struct log_line *line, bool is_json, const struct timespec *time,
