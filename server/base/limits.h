@@ -1,5 +1,6 @@
 // limits: every setting that bounds what a peer or a script may take, as one plain struct. The
-// names are those of docs/settings.md. Times are milliseconds here (seconds for users), sizes bytes.
+// names are those of docs/settings.md. Times are milliseconds here (seconds for users), sizes
+// bytes.
 #ifndef PHOTON_BASE_LIMITS_H
 #define PHOTON_BASE_LIMITS_H
 

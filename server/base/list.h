@@ -10,7 +10,7 @@ struct list {
 };
 
 // The struct that holds `node` as its `member`.
-#define list_entry(node, type, member) ((type *)((char *)(node) - offsetof(type, member)))
+#define list_entry(node, type, member) ((type *)((char *)(node)-offsetof(type, member)))
 
 static inline void list_init(struct list *head)
 {

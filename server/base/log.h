@@ -20,8 +20,7 @@ void log_close(void);
 
 // One line; newlines inside are indented in text form and escaped in JSON form. Text lines look
 // like `2026-11-30T16:10:19.123Z error message`.
-void log_write(enum log_level level, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void log_write_slice(enum log_level level, struct slice text);
 
 // A line of the access log: already formatted fields, the form decides on the wrapping.

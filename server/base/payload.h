@@ -12,7 +12,8 @@ enum { PAYLOAD_HEAD = 24, PAYLOAD_TAIL = 8 };
 
 struct payload {
     atomic_uint refs;
-    uint8_t head_len, tail_len; // how much of head and tail room is filled; framed once, by its maker
+    uint8_t head_len,
+        tail_len; // how much of head and tail room is filled; framed once, by its maker
     size_t len;
     char bytes[]; // PAYLOAD_HEAD bytes of room (filled at its end), the inner bytes, PAYLOAD_TAIL
 };

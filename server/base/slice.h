@@ -13,8 +13,11 @@ struct slice {
 };
 
 // A slice over a string literal, without its NUL. SLICE_INIT is the same for static tables.
-#define SLICE(literal)      ((struct slice){(literal), sizeof(literal) - 1})
-#define SLICE_INIT(literal) {(literal), sizeof(literal) - 1}
+#define SLICE(literal) ((struct slice){(literal), sizeof(literal) - 1})
+#define SLICE_INIT(literal)                                                                        \
+    {                                                                                              \
+        (literal), sizeof(literal) - 1                                                             \
+    }
 
 static inline struct slice slice_of(const char *ptr, size_t len)
 {

@@ -7,12 +7,13 @@
 
 enum { HTTP1_CHUNK_HEAD = 20 }; // most bytes that a chunk size line takes
 
-// Status line and field lines of `reply` (a prerendered reply->http1 is copied), with content-length
-// when it is known and the status allows it (RFC 9110 8.6); without date and the final blank line.
+// Status line and field lines of `reply` (a prerendered reply->http1 is copied), with
+// content-length when it is known and the status allows it (RFC 9110 8.6); without date and the
+// final blank line.
 bool http1_write_head(struct buf *to, const struct reply *reply);
 
-// What completes a head: `date` (29 bytes of IMF-fixdate), connection and transfer-encoding as told,
-// and the blank line.
+// What completes a head: `date` (29 bytes of IMF-fixdate), connection and transfer-encoding as
+// told, and the blank line.
 struct http1_finish {
     struct slice date;
     bool close;      // connection: close
