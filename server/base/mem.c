@@ -44,6 +44,11 @@ static inline bool mem_is_refused(void)
     return __builtin_expect(mem_thread.is_armed, 0) && mem_must_fail();
 }
 
+bool mem_fails(void)
+{
+    return mem_is_refused();
+}
+
 void *mem_alloc(size_t size)
 {
     return mem_is_refused() ? NULL : malloc(size);

@@ -2,6 +2,7 @@
 #ifndef PHOTON_BASE_MEM_H
 #define PHOTON_BASE_MEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 // As malloc, calloc(1, size), realloc and free. NULL when there is no memory; every caller copes.
@@ -9,6 +10,9 @@ void *mem_alloc(size_t size);
 void *mem_zalloc(size_t size);
 void *mem_realloc(void *ptr, size_t size);
 void mem_free(void *ptr);
+
+// Counts as an allocation and tells whether it must fail: for allocators that are not mem's own.
+bool mem_fails(void);
 
 // How many allocations this thread has made; specs count with it.
 unsigned long mem_count(void);

@@ -1,0 +1,81 @@
+-- door: the body of every task's coroutine. It is resumed by C with a task, asks what is to be
+-- done, does it protected, and yields until it is given the next task. C calls the functions of
+-- `named` by name.
+
+local core = require "photon.core"
+local task = require "photon.task"
+
+local begin, finish, reply, traceback = core.begin, core.finish, core.reply, core.traceback
+local stream_begin, stream_finish = core.stream_begin, core.stream_finish
+local failed, cancelled = core.failed, task.cancelled
+local xpcall, yield = xpcall, coroutine.yield
+local defers = task.defers
+
+local REQUEST, CALL, NAMED = 1, 2, 3 -- enum task_kind of server/script/task.h
+
+function core.stream_methods.on_close(stream, fn)
+  task.on_close(stream[1], fn)
+end
+
+local door = {}
+local named = task.named
+
+local function run_defers(list)
+  for i = #list, 1, -1 do
+    local ok, err = xpcall(list[i], traceback)
+    if not ok then failed("photon.defer", err) end
+  end
+end
+
+local function end_task(id)
+  local list = defers[id]
+  if list then
+    defers[id] = nil
+    run_defers(list)
+  end
+  finish()
+end
+
+-- The handler has returned a stream: its function runs in the same task. An error before the head
+-- has left still gets a reply of its own; later the stream ends as broken.
+local function run_stream(spec, fn, status, headers, req)
+  local ok, stream = xpcall(stream_begin, traceback, status, spec, headers)
+  if not ok then return reply(false, stream) end
+  if not stream then return end
+  local done, err = xpcall(fn, traceback, stream, req)
+  if done then return stream_finish(stream, true) end
+  if err ~= cancelled and not core.stream_can_answer(stream) then failed("stream", err) end
+  if core.stream_can_answer(stream) then
+    core.stream_drop(stream)
+    return reply(false, err)
+  end
+  stream_finish(stream, false)
+end
+
+local function answer(req, spec, fn, status, headers)
+  if fn then run_stream(spec, fn, status, headers, req) end
+end
+
+local function run(id, kind, fn, a, b, c)
+  if kind == REQUEST then
+    if b then answer(a, reply(xpcall(fn, traceback, a, b, c)))
+    else answer(a, reply(xpcall(fn, traceback, a))) end
+  elseif kind == CALL then
+    task.run(fn, a)
+  elseif kind == NAMED then
+    local ok, err = xpcall(named[fn], traceback, a, b)
+    if not ok and err ~= cancelled then failed(fn, err) end
+  elseif fn then -- the coroutine of this task was lost
+    task.lost(fn)
+  end
+  return end_task(id)
+end
+
+function door.body(id)
+  while true do
+    run(id, begin(id))
+    id = yield()
+  end
+end
+
+return door

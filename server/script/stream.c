@@ -1,0 +1,405 @@
+#include "script/stream.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "script/json.h"
+#include "script/result.h"
+#include "script/task.h"
+#include "text/url.h"
+
+// What a stream is to its VM, beside the stream itself: its handle, who waits for it to drain, and
+// whether it is to be pushed when the slice ends.
+struct stream_owner {
+    struct vm_after after;
+    struct vm_slot *slot;
+    struct stream *stream;
+    struct task *waiter;
+};
+
+static int stream_closed(lua_State *L)
+{
+    lua_pushnil(L);
+    lua_pushliteral(L, "closed");
+    return 2;
+}
+
+// The open stream of the object at index 1, NULL when it is over.
+static struct stream *stream_arg(lua_State *L)
+{
+    struct vm_slot *slot = vm_slot_arg(L, vm_of(L), 1);
+    return slot ? slot->stream : NULL;
+}
+
+static void stream_on_slice_end(struct vm_after *after)
+{
+    struct stream_owner *o = list_entry(after, struct stream_owner, after);
+    stream_push(o->stream);
+}
+
+static void stream_touch(struct vm *vm, struct stream *s)
+{
+    struct stream_owner *o = s->owner;
+    if (!list_is_linked(&o->after.node)) list_append(&vm->after, &o->after.node);
+}
+
+static void stream_lua_on_drain(struct stream *s)
+{
+    struct stream_owner *o = s->owner;
+    if (o->waiter) task_wake(o->waiter);
+    o->waiter = NULL;
+}
+
+// The exchange's own watch cancels the tasks; here only what is ours goes.
+static void stream_lua_on_over(struct stream *s)
+{
+    struct stream_owner *o = s->owner;
+    if (o->waiter) task_wake(o->waiter);
+    if (o->slot->stream == s) o->slot->stream = NULL;
+    list_remove(&o->after.node);
+    mem_free(o);
+}
+
+static void stream_forget_waiter(struct task *t)
+{
+    struct stream *s = t->wait_data;
+    ((struct stream_owner *)s->owner)->waiter = NULL;
+}
+
+// After something was written: true, or a wait until the socket drains. The wait ends with true, or
+// with nil and "closed" (see photon.wait for what a task is resumed with).
+static int stream_written(lua_State *L, struct stream *s, bool ok, const char *what)
+{
+    struct vm *vm = vm_of(L);
+    struct stream_owner *o = s->owner;
+    struct task *t;
+    if (!ok) return stream_closed(L);
+    stream_touch(vm, s);
+    if (!stream_is_full(s) || o->waiter) {
+        lua_pushboolean(L, true);
+        return 1;
+    }
+    t = task_check_quiet_wait(L, vm, what);
+    if (!t) return stream_closed(L);
+    o->waiter = t;
+    task_park(t, s, stream_forget_waiter);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, vm->refs[VM_REF_WAIT]);
+    return lua_yield(L, 1);
+}
+
+// The value at `index` as one piece of data: text as it is, a table as one line of JSON.
+static struct slice stream_data_arg(lua_State *L, int index, const char *what)
+{
+    struct vm *vm = vm_of(L);
+    struct slice data = {0};
+    int type = lua_type(L, index);
+    if (type == LUA_TSTRING || type == LUA_TNUMBER) {
+        data.ptr = lua_tolstring(L, index, &data.len);
+        return data;
+    }
+    if (type != LUA_TTABLE) {
+        luaL_error(L, "%s takes a string, a number or a table, not %s", what,
+                   luaL_typename(L, index));
+    }
+    vm->scratch.len = 0;
+    const char *error = json_encode(L, index, &vm->scratch);
+    if (error) luaL_error(L, "%s: %s", what, error);
+    return buf_slice(&vm->scratch);
+}
+
+static struct slice stream_name_arg(lua_State *L, int index, const char *what)
+{
+    struct slice name = {0};
+    int type = lua_type(L, index);
+    if (type != LUA_TSTRING && type != LUA_TNUMBER) {
+        luaL_error(L, "%s is a string, not %s", what, luaL_typename(L, index));
+    }
+    name.ptr = lua_tolstring(L, index, &name.len);
+    return name;
+}
+
+// stream:send(data), stream:send(event, data)
+static int stream_lua_send(lua_State *L)
+{
+    struct stream *s = stream_arg(L);
+    struct slice event = {0}, data;
+    bool has_event = lua_gettop(L) > 2;
+    if (!s) return stream_closed(L);
+    data = stream_data_arg(L, has_event ? 3 : 2, "stream:send");
+    if (s->spec.type == STREAM_NDJSON) {
+        vm_of(L)->scratch.len = 0;
+        const char *error = json_encode(L, 2, &vm_of(L)->scratch);
+        if (error) return luaL_error(L, "stream:send: %s", error);
+        data = buf_slice(&vm_of(L)->scratch);
+        return stream_written(L, s, stream_write_line(s, data), "stream:send");
+    }
+    if (s->spec.type == STREAM_BYTES) {
+        return luaL_error(L, "stream:send is for event streams; use stream:write");
+    }
+    if (has_event) {
+        event = stream_name_arg(L, 2, "the event of stream:send");
+        const char *wrong = sse_check(&(struct sse_event){.event = event});
+        if (wrong) return luaL_error(L, "stream:send: %s", wrong);
+    }
+    return stream_written(L, s, stream_send(s, event, data), "stream:send");
+}
+
+static bool stream_field(lua_State *L, const char *name)
+{
+    lua_pushstring(L, name);
+    lua_rawget(L, 2);
+    return !lua_isnil(L, -1);
+}
+
+static void stream_read_event(lua_State *L, struct sse_event *e)
+{
+    e->retry = -1;
+    if (stream_field(L, "event")) e->event = stream_name_arg(L, -1, "event");
+    if ((e->has_id = stream_field(L, "id"))) e->id = stream_name_arg(L, -1, "id");
+    if ((e->has_comment = stream_field(L, "comment"))) {
+        e->comment = stream_name_arg(L, -1, "comment");
+    }
+    if (stream_field(L, "retry")) {
+        double retry = lua_tonumber(L, -1);
+        if (lua_type(L, -1) != LUA_TNUMBER || retry < 0 || retry > 1e15 || retry != (int64_t)retry) {
+            luaL_error(L, "retry is a whole number of milliseconds");
+        }
+        e->retry = (int64_t)retry;
+    }
+    if ((e->has_data = stream_field(L, "data"))) {
+        e->data = stream_data_arg(L, lua_gettop(L), "stream:event");
+    }
+}
+
+// stream:event{ event =, data =, id =, retry =, comment = }
+static int stream_lua_event(lua_State *L)
+{
+    struct stream *s = stream_arg(L);
+    struct sse_event e = {0};
+    luaL_checktype(L, 2, LUA_TTABLE);
+    if (!s) return stream_closed(L);
+    if (s->spec.type != STREAM_SSE) return luaL_error(L, "stream:event is for event streams");
+    stream_read_event(L, &e);
+    const char *wrong = sse_check(&e);
+    if (wrong) return luaL_error(L, "stream:event: %s", wrong);
+    return stream_written(L, s, stream_send_event(s, &e), "stream:event");
+}
+
+static int stream_lua_comment(lua_State *L)
+{
+    struct stream *s = stream_arg(L);
+    if (!s) return stream_closed(L);
+    if (s->spec.type != STREAM_SSE) return luaL_error(L, "stream:comment is for event streams");
+    struct sse_event e = {.retry = -1, .has_comment = true};
+    e.comment = stream_name_arg(L, 2, "a comment");
+    return stream_written(L, s, stream_send_event(s, &e), "stream:comment");
+}
+
+static int stream_lua_write(lua_State *L)
+{
+    struct stream *s = stream_arg(L);
+    if (!s) return stream_closed(L);
+    if (s->spec.type == STREAM_SSE) {
+        return luaL_error(L, "stream:write is for plain streams; use stream:send or stream:event");
+    }
+    struct slice bytes = stream_name_arg(L, 2, "what stream:write takes");
+    return stream_written(L, s, stream_write(s, bytes), "stream:write");
+}
+
+static int stream_lua_flush(lua_State *L)
+{
+    struct stream *s = stream_arg(L);
+    if (!s) return stream_closed(L);
+    stream_push(s);
+    return stream_written(L, s, true, "stream:flush");
+}
+
+static int stream_lua_close(lua_State *L)
+{
+    struct stream *s = stream_arg(L);
+    if (s) stream_end(s, -1);
+    return 0;
+}
+
+static int stream_lua_is_open(lua_State *L)
+{
+    struct stream *s = stream_arg(L);
+    lua_pushboolean(L, s && !s->is_ended);
+    return 1;
+}
+
+static double stream_spec_number(lua_State *L, const char *name, double otherwise, double least)
+{
+    double value;
+    if (!stream_field(L, name)) return otherwise;
+    value = lua_tonumber(L, -1);
+    if (lua_type(L, -1) != LUA_TNUMBER || !(value >= least)) {
+        luaL_error(L, "%s of a stream is a number from %f up", name, least);
+    }
+    return value;
+}
+
+static bool stream_spec_flag(lua_State *L, const char *name)
+{
+    return stream_field(L, name) && lua_toboolean(L, -1);
+}
+
+// Reads the spec table at index 2.
+static void stream_read_spec(lua_State *L, struct stream_spec *spec)
+{
+    *spec = (struct stream_spec){.heartbeat = 15000, .retry = -1, .buffer = 65536};
+    if (!lua_istable(L, 2)) return;
+    spec->heartbeat = (uint64_t)(stream_spec_number(L, "heartbeat", 15, 0) * 1000);
+    spec->retry = (int64_t)stream_spec_number(L, "retry", -1, 0);
+    spec->buffer = (size_t)stream_spec_number(L, "buffer", 65536, 1);
+    spec->max_duration = (uint64_t)(stream_spec_number(L, "max_duration", 0, 0) * 1000);
+    if (stream_field(L, "reload")) {
+        spec->reconnects = strcmp(luaL_checkstring(L, -1), "reconnect") == 0;
+    }
+    if (stream_field(L, "type")) {
+        spec->content_type = stream_name_arg(L, -1, "the type of a stream");
+        bool is_sse = strncasecmp(spec->content_type.ptr, "text/event-stream", 17) == 0;
+        bool is_lines = strncasecmp(spec->content_type.ptr, "application/x-ndjson", 20) == 0;
+        spec->type = is_sse ? STREAM_SSE : is_lines ? STREAM_NDJSON : STREAM_BYTES;
+    }
+}
+
+// The header, or the query's last_event_id for clients that cannot set headers.
+static bool stream_push_last_id(lua_State *L, struct exchange *x)
+{
+    const struct header *h = headers_find(&x->request.headers, SLICE("last-event-id"));
+    struct slice rest = x->request.query, name, value;
+    if (h) {
+        lua_pushlstring(L, h->value.ptr, h->value.len);
+        return true;
+    }
+    while (url_next_pair(&rest, &name, &value)) {
+        if (!slice_equals(name, SLICE("last_event_id"))) continue;
+        char *text = lua_newuserdata(L, value.len + 1);
+        long len = url_decode(text, value, true);
+        if (len >= 0) lua_pushlstring(L, text, (size_t)len);
+        return len >= 0;
+    }
+    return false;
+}
+
+static void stream_push_object(lua_State *L, struct vm *vm, struct vm_slot *slot)
+{
+    lua_createtable(L, 1, 1);
+    lua_pushnumber(L, vm_slot_handle(slot));
+    lua_rawseti(L, -2, 1);
+    int object = lua_gettop(L);
+    if (stream_push_last_id(L, slot->x)) lua_setfield(L, object, "last_event_id");
+    lua_settop(L, object);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, vm->refs[VM_REF_STREAM]);
+    lua_setmetatable(L, object);
+}
+
+// stream_begin(status, spec, headers) → the stream object, or nothing when there is none to run (a
+// HEAD request, a limit)
+static int stream_lua_begin(lua_State *L)
+{
+    struct vm *vm = vm_of(L);
+    struct task *t = vm->current;
+    struct header items[RESULT_MAX_HEADERS];
+    struct headers headers = {items, 0, RESULT_MAX_HEADERS};
+    struct stream_spec spec;
+    struct stream_owner *o;
+    int64_t length = -1;
+    lua_settop(L, 3);
+    if (!t->x) return 0;
+    stream_read_spec(L, &spec);
+    if (stream_field(L, "headers") && !result_add_headers(L, lua_gettop(L), &headers, &length)) {
+        return lua_error(L);
+    }
+    if (lua_istable(L, 3) && !result_add_headers(L, 3, &headers, &length)) return lua_error(L);
+    int status = (int)lua_tointeger(L, 1);
+    if (t->x->is_head_request) {
+        stream_answer_head(t->x, &spec, status, &headers);
+        return 0;
+    }
+    if (stream_spec_flag(L, "detach")) t->is_detached = true;
+    luaL_checkstack(L, 8, NULL);
+    stream_push_object(L, vm, t->slot); // all that may raise is done
+    o = mem_zalloc(sizeof *o);
+    if (!o) return luaL_error(L, "not enough memory");
+    struct stream *s = stream_open(vm->streams, t->x, &spec, status, &headers);
+    if (!s) {
+        mem_free(o);
+        return 0;
+    }
+    *o = (struct stream_owner){{.on_slice_end = stream_on_slice_end}, t->slot, s, NULL};
+    s->owner = o;
+    s->on_drain = stream_lua_on_drain;
+    s->on_over = stream_lua_on_over;
+    t->slot->stream = s;
+    stream_touch(vm, s); // so that the head leaves with the first wait, even without an event
+    return 1;
+}
+
+// stream_finish(stream, is_clean): the end of the handler
+static int stream_lua_finish(lua_State *L)
+{
+    struct stream *s = stream_arg(L);
+    if (!s) return 0;
+    if (lua_toboolean(L, 2)) stream_end(s, -1);
+    else stream_abort(s);
+    return 0;
+}
+
+// stream_can_answer(stream): whether an error can still have a reply of its own
+static int stream_lua_can_answer(lua_State *L)
+{
+    struct stream *s = stream_arg(L);
+    lua_pushboolean(L, s && !s->is_headed);
+    return 1;
+}
+
+// stream_drop(stream): nothing of it is to be sent
+static int stream_lua_drop(lua_State *L)
+{
+    struct stream *s = stream_arg(L);
+    if (s) s->is_ended = true;
+    return 0;
+}
+
+void stream_lua_end_reconnecting(struct vm *vm, struct stream_host *host)
+{
+    struct list ending, *node;
+    list_init(&ending);
+    list_move_all(&ending, &host->streams);
+    while ((node = list_take(&ending)) != NULL) {
+        struct stream *s = list_entry(node, struct stream, node);
+        struct stream_owner *o = s->owner;
+        list_append(&host->streams, node);
+        if (!o || o->slot->vm != vm || !s->spec.reconnects) continue;
+        if (o->slot->server) task_cancel(o->slot->server);
+        stream_end(s, -1);
+    }
+}
+
+void stream_lua_open(lua_State *L, struct vm *vm)
+{
+    static const luaL_Reg functions[] = {
+        {"stream_begin", stream_lua_begin},
+        {"stream_finish", stream_lua_finish},
+        {"stream_can_answer", stream_lua_can_answer},
+        {"stream_drop", stream_lua_drop},
+        {NULL, NULL},
+    };
+    static const luaL_Reg methods[] = {
+        {"send", stream_lua_send},       {"event", stream_lua_event},
+        {"comment", stream_lua_comment}, {"write", stream_lua_write},
+        {"flush", stream_lua_flush},     {"close", stream_lua_close},
+        {"is_open", stream_lua_is_open}, {NULL, NULL},
+    };
+    vm_register(L, vm, functions);
+    lua_newtable(L);
+    vm_register(L, vm, methods);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "stream_methods"); // photon.door adds on_close
+    lua_newtable(L);
+    lua_pushvalue(L, -2);
+    lua_setfield(L, -2, "__index");
+    vm->refs[VM_REF_STREAM] = luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_pop(L, 1);
+}

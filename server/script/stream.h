@@ -1,0 +1,14 @@
+// stream: the stream object that Lua handlers write to; a thin skin over serve/stream.
+#ifndef PHOTON_SCRIPT_STREAM_H
+#define PHOTON_SCRIPT_STREAM_H
+
+#include "script/vm.h"
+#include "serve/stream.h"
+
+// Adds stream_begin, stream_end and the stream's metatable to the core table.
+void stream_lua_open(lua_State *L, struct vm *vm);
+
+// At a reload: ends the streams of this VM that want their clients to come again.
+void stream_lua_end_reconnecting(struct vm *vm, struct stream_host *host);
+
+#endif

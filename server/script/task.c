@@ -1,0 +1,394 @@
+#include "script/task.h"
+
+#include <assert.h>
+#include <time.h>
+#include "base/log.h"
+#include "base/mem.h"
+#include "script/guard.h"
+#include "serve/router.h"
+
+enum { TASK_IDLE_MAX = 1024 }; // coroutines kept for reuse
+
+bool task_protect(struct vm *vm, lua_CFunction fn, void *data)
+{
+    assert(vm->current == NULL);
+    counters_add(&vm->counters->lua_entries, 1);
+    if (lua_cpcall(vm->L, fn, data) == 0) return true;
+    const char *why = lua_type(vm->L, -1) == LUA_TSTRING ? lua_tostring(vm->L, -1) : "an error";
+    log_write(LOG_ERROR, "%s", why);
+    counters_add(&vm->counters->lua_errors, 1);
+    lua_settop(vm->L, 0);
+    return false;
+}
+
+// May raise; the task stands in the idle list meanwhile, so nothing is lost.
+static void task_make_coroutine(lua_State *L, struct task *t)
+{
+    t->co = NULL;
+    t->co_ref = LUA_NOREF;
+    lua_State *co = lua_newthread(L);
+    int ref = luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_rawgeti(co, LUA_REGISTRYINDEX, t->vm->refs[VM_REF_DOOR]);
+    t->co = co;
+    t->co_ref = ref;
+}
+
+static int task_make_coroutine_protected(lua_State *L)
+{
+    task_make_coroutine(L, lua_touserdata(L, 1));
+    return 0;
+}
+
+// An idle task, with or without a coroutine; NULL when there are too many or no memory.
+static struct task *task_find(struct vm *vm)
+{
+    struct task *t;
+    if (vm->task_count >= vm->limits->max_tasks) {
+        counters_add(&vm->counters->tasks_refused, 1);
+        return NULL;
+    }
+    if (!list_is_empty(&vm->idle)) return list_entry(vm->idle.prev, struct task, node);
+    t = mem_zalloc(sizeof *t);
+    if (!t) return NULL;
+    t->vm = vm;
+    t->co_ref = t->object_ref = LUA_NOREF;
+    list_append(&vm->idle, &t->node);
+    vm->idle_count++;
+    return t;
+}
+
+static void task_begin(struct task *t, enum task_kind kind)
+{
+    struct vm *vm = t->vm;
+    list_remove(&t->node);
+    list_append(&vm->tasks, &t->node);
+    vm->idle_count--;
+    vm->task_count++;
+    counters_add(&vm->counters->tasks, 1);
+    list_init(&t->children);
+    t->kind = (uint8_t)kind;
+    t->is_cancelled = t->is_detached = t->has_defers = false;
+    t->slot = NULL;
+    t->x = NULL;
+    t->parent = NULL;
+    t->state = TASK_READY;
+}
+
+// From C, outside of Lua.
+static struct task *task_take(struct vm *vm, enum task_kind kind)
+{
+    struct task *t = task_find(vm);
+    if (!t) return NULL;
+    if (!t->co && !task_protect(vm, task_make_coroutine_protected, t)) return NULL;
+    task_begin(t, kind);
+    return t;
+}
+
+static void task_release(struct task *t)
+{
+    struct vm *vm = t->vm;
+    struct list *child;
+    while ((child = list_take(&t->children)) != NULL) {
+        list_entry(child, struct task, sibling)->parent = NULL; // orphans live on
+    }
+    timer_stop(&t->timer);
+    list_remove(&t->ready);
+    list_remove(&t->scoped);
+    list_remove(&t->sibling);
+    list_remove(&t->node);
+    if (t->slot && t->slot->server == t) t->slot->server = NULL;
+    t->slot = NULL;
+    t->x = NULL;
+    t->serial++;
+    t->state = TASK_IDLE;
+    luaL_unref(vm->L, LUA_REGISTRYINDEX, t->object_ref); // cannot raise: it only links free refs
+    t->object_ref = LUA_NOREF;
+    if (vm->idle_count >= TASK_IDLE_MAX && t->co) {
+        luaL_unref(vm->L, LUA_REGISTRYINDEX, t->co_ref);
+        t->co = NULL;
+    }
+    // The end is taken first: those with a coroutine stand there.
+    list_append(t->co ? &vm->idle : vm->idle.next, &t->node);
+    vm->idle_count++;
+    vm->task_count--;
+    counters_add(&vm->counters->tasks, -1);
+}
+
+static void task_make_ready(struct task *t)
+{
+    t->state = TASK_READY;
+    list_append(&t->vm->ready, &t->ready);
+    if (t->vm->loop) loop_next_turn(t->vm->loop, &t->vm->turn);
+}
+
+static void task_flush(struct vm *vm)
+{
+    struct list *node;
+    while ((node = list_take(&vm->after)) != NULL) {
+        struct vm_after *after = list_entry(node, struct vm_after, node);
+        after->on_slice_end(after);
+    }
+}
+
+// The coroutine is lost: it ended by an error outside of the door's protection (a stack overflow in
+// the message handler, no memory, the guard). What it owed is made good: the reply, the joiners.
+static void task_die(struct task *t, const char *why)
+{
+    struct vm *vm = t->vm;
+    bool is_stopped = guard_is_stopped(vm->guard);
+    struct exchange *x = t->x;
+    counters_add(&vm->counters->lua_errors, 1);
+    if (x) {
+        log_write(LOG_ERROR, "%.*s %.*s: %s", (int)x->request.method_name.len,
+                  x->request.method_name.ptr, (int)x->request.target.len, x->request.target.ptr, why);
+    } else {
+        log_write(LOG_ERROR, "a task ended: %s", why);
+    }
+    luaL_unref(vm->L, LUA_REGISTRYINDEX, t->co_ref);
+    t->co = NULL;
+    t->co_ref = LUA_NOREF;
+    if (x) exchange_error(x, is_stopped ? 503 : 500, NULL, NULL);
+    bool needs_cleaning = t->has_defers || t->object_ref != LUA_NOREF;
+    if (t->kind == TASK_DIED || !needs_cleaning ||
+        !task_protect(vm, task_make_coroutine_protected, t)) {
+        task_release(t);
+        return;
+    }
+    t->kind = TASK_DIED;
+    task_make_ready(t);
+}
+
+static uint64_t task_clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void task_report_slow(struct task *t, uint64_t ms)
+{
+    struct vm *vm = t->vm;
+    const struct route *route = t->x ? t->x->route : NULL;
+    counters_add(&vm->counters->lua_slow, 1);
+    if (route) {
+        log_write(LOG_WARN, "%.*s %.*s (%.*s) ran %llu ms without waiting (lua_slow is %u ms)",
+                  (int)route->method.len, route->method.ptr, (int)route->pattern.len,
+                  route->pattern.ptr, (int)route->place.len, route->place.ptr,
+                  (unsigned long long)ms, vm->limits->lua_slow);
+    } else {
+        log_write(LOG_WARN, "a task ran %llu ms without waiting (lua_slow is %u ms)",
+                  (unsigned long long)ms, vm->limits->lua_slow);
+    }
+}
+
+// What a coroutine is resumed with: the task itself at the beginning; after a wait true, or nil and
+// "closed" when it was cancelled. Nothing here allocates, so nothing can raise.
+static int task_push_signal(struct task *t, bool is_beginning)
+{
+    if (is_beginning) {
+        lua_pushlightuserdata(t->co, t);
+        return 1;
+    }
+    if (!t->is_cancelled) {
+        lua_pushboolean(t->co, true);
+        return 1;
+    }
+    lua_pushnil(t->co);
+    lua_rawgeti(t->co, LUA_REGISTRYINDEX, t->vm->refs[VM_REF_CLOSED]);
+    return 2;
+}
+
+// One slice.
+static void task_run(struct task *t, bool is_beginning)
+{
+    struct vm *vm = t->vm;
+    uint64_t began = task_clock_ms(), ms;
+    int status;
+    assert(vm->current == NULL);
+    vm->current = t;
+    t->state = TASK_RUNNING;
+    counters_add(&vm->counters->lua_entries, 1);
+    status = guard_resume(vm->guard, t->co, task_push_signal(t, is_beginning),
+                          vm->limits->lua_budget);
+    if (status == GUARD_ABANDONED) {
+        vm->phase = VM_ABANDONED;
+        if (vm->on_abandoned) vm->on_abandoned(vm);
+        return;
+    }
+    vm->current = NULL;
+    ms = task_clock_ms() - began;
+    if (ms > vm->limits->lua_slow) task_report_slow(t, ms);
+    if (guard_is_stopped(vm->guard)) counters_add(&vm->counters->lua_stopped, 1);
+    if (status == LUA_YIELD && t->state != TASK_RUNNING) {
+        lua_settop(t->co, 0);
+        if (t->state == TASK_IDLE) task_release(t);
+    } else if (status == LUA_YIELD) {
+        task_die(t, "coroutine.yield was called outside of a coroutine");
+    } else {
+        bool is_text = lua_type(t->co, -1) == LUA_TSTRING;
+        task_die(t, is_text ? lua_tostring(t->co, -1) : "its coroutine ended by an error");
+    }
+    task_flush(vm);
+}
+
+static void task_on_turn(struct loop_turn *turn)
+{
+    struct vm *vm = list_entry(turn, struct vm, turn);
+    struct list round, *node;
+    list_init(&round);
+    list_move_all(&round, &vm->ready);
+    while ((node = list_take(&round)) != NULL) {
+        struct task *t = list_entry(node, struct task, ready);
+        bool is_beginning = t->wait_data == t;
+        t->wait_data = NULL;
+        task_run(t, is_beginning);
+        if (vm->phase == VM_ABANDONED) return;
+    }
+}
+
+// A task that has not run yet is marked by wait_data pointing to itself.
+static void task_start_later(struct task *t)
+{
+    t->wait_data = t;
+    task_make_ready(t);
+}
+
+static void task_answer(struct vm *vm, struct exchange *x, uint32_t handler, int status,
+                        struct slice allow)
+{
+    struct task *t = task_take(vm, TASK_REQUEST);
+    struct vm_slot *slot = t ? vm_slot_open(vm, x) : NULL;
+    if (!slot) {
+        if (t) task_release(t);
+        exchange_error(x, 503, "the server has too much to do; try again", NULL);
+        return;
+    }
+    t->slot = slot;
+    t->x = x;
+    t->handler = handler;
+    t->status = status;
+    t->allow = allow;
+    slot->server = t;
+    list_append(&slot->tasks, &t->scoped);
+    task_run(t, true);
+}
+
+void task_serve(struct vm *vm, struct exchange *x, unsigned route)
+{
+    task_answer(vm, x, route + 1, 0, (struct slice){0});
+}
+
+void task_serve_fallback(struct vm *vm, struct exchange *x, int status, struct slice allow)
+{
+    task_answer(vm, x, 0, status, allow);
+}
+
+bool task_call(struct vm *vm, const char *name, double a, double b)
+{
+    struct task *t;
+    if (vm->phase == VM_ABANDONED || !(t = task_take(vm, TASK_NAMED))) return false;
+    t->name = name;
+    t->a = a;
+    t->b = b;
+    task_start_later(t);
+    return true;
+}
+
+// The task object is the first argument. May raise; NULL when there are too many tasks.
+struct task *task_spawn(lua_State *L, struct vm *vm, bool is_detached)
+{
+    struct task *t = task_find(vm);
+    struct task *parent = vm->current;
+    if (!t) return NULL;
+    if (!t->co) task_make_coroutine(L, t);
+    lua_pushvalue(L, 1);
+    int ref = luaL_ref(L, LUA_REGISTRYINDEX);
+    task_begin(t, TASK_CALL);
+    t->object_ref = ref;
+    t->is_detached = is_detached;
+    if (parent && !is_detached) {
+        t->parent = parent;
+        list_append(&parent->children, &t->sibling);
+        t->slot = parent->slot;
+        if (t->slot && t->slot->x) list_append(&t->slot->tasks, &t->scoped);
+    }
+    task_start_later(t);
+    return t;
+}
+
+void task_park(struct task *t, void *data, void (*on_cancel)(struct task *t))
+{
+    t->state = TASK_PARKED;
+    t->wait_data = data;
+    t->on_cancel = on_cancel;
+}
+
+void task_wake(struct task *t)
+{
+    if (t->state != TASK_PARKED) return;
+    t->on_cancel = NULL;
+    t->wait_data = NULL;
+    task_make_ready(t);
+}
+
+void task_cancel(struct task *t)
+{
+    struct list *child;
+    if (t->state == TASK_IDLE || t->is_cancelled) return;
+    t->is_cancelled = true;
+    if (t->state == TASK_PARKED) {
+        void (*undo)(struct task *) = t->on_cancel;
+        if (undo) undo(t);
+        task_wake(t);
+    }
+    while ((child = list_take(&t->children)) != NULL) {
+        task_cancel(list_entry(child, struct task, sibling));
+    }
+}
+
+void task_cancel_all(struct vm *vm, bool keep_scoped)
+{
+    // Cancelling frees nothing at once, so the list holds still.
+    for (struct list *n = vm->tasks.next; n != &vm->tasks; n = n->next) {
+        struct task *t = list_entry(n, struct task, node);
+        bool is_scoped = t->slot && t->slot->x;
+        if (!(keep_scoped && (is_scoped || t->kind != TASK_CALL))) task_cancel(t);
+    }
+}
+
+void task_scope_over(struct vm_slot *slot, bool is_done)
+{
+    struct list scoped, *node;
+    if (slot->has_closers) task_call(slot->vm, "closed", vm_slot_handle(slot), 0);
+    list_init(&scoped);
+    list_move_all(&scoped, &slot->tasks);
+    while ((node = list_take(&scoped)) != NULL) {
+        struct task *t = list_entry(node, struct task, scoped);
+        t->slot = NULL;
+        t->x = NULL;
+        if (!is_done && !t->is_detached) task_cancel(t);
+    }
+}
+
+void task_load_door(lua_State *L, struct vm *vm)
+{
+    vm->turn.on_turn = task_on_turn;
+    lua_getglobal(L, "require");
+    lua_pushliteral(L, "photon.door");
+    lua_call(L, 1, 1);
+    lua_getfield(L, -1, "body");
+    vm->refs[VM_REF_DOOR] = luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_pop(L, 1);
+}
+
+void task_free_all(struct vm *vm)
+{
+    struct list *node;
+    list_move_all(&vm->idle, &vm->tasks);
+    while ((node = list_take(&vm->idle)) != NULL) {
+        struct task *t = list_entry(node, struct task, node);
+        timer_stop(&t->timer);
+        mem_free(t);
+    }
+    if (vm->loop) loop_forget(&vm->turn);
+}

@@ -1,0 +1,96 @@
+#include "script/vm.h"
+
+#include <lualib.h>
+#include "base/log.h"
+#include "base/mem.h"
+#include "script/library.h"
+
+// LuaJIT's allocator behind a counter and a limit. Shrinking must never fail.
+static void *vm_allocate(void *data, void *ptr, size_t old_size, size_t new_size)
+{
+    struct vm *vm = data;
+    void *made;
+    if (!ptr) old_size = 0;
+    if (new_size > old_size) {
+        if (vm->memory + (new_size - old_size) > vm->limits->lua_memory) return NULL;
+        if (mem_fails()) return NULL;
+    }
+    made = vm->allocate(vm->allocate_data, ptr, old_size, new_size);
+    if (made || new_size == 0) vm->memory += new_size - old_size;
+    if (vm->memory > vm->memory_peak) vm->memory_peak = vm->memory;
+    return made;
+}
+
+static int vm_exit_refused(lua_State *L)
+{
+    return luaL_error(L, "os.exit would end the server for everyone: return from the handler, "
+                         "or raise an error");
+}
+
+struct vm_opening {
+    struct vm *vm;
+    void (*core)(lua_State *L, struct vm *vm);
+};
+
+static int vm_open_core(lua_State *L)
+{
+    const struct vm_opening *opening = lua_touserdata(L, 1);
+    luaL_openlibs(L);
+    lua_getglobal(L, "os");
+    lua_pushcfunction(L, vm_exit_refused);
+    lua_setfield(L, -2, "exit");
+    library_open(L);
+    lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+    lua_newtable(L);
+    opening->core(L, opening->vm);
+    lua_setfield(L, -2, "photon.core");
+    return 0;
+}
+
+struct vm *vm_new(struct loop *loop, const struct limits *limits, struct counters *counters,
+                  void (*core)(lua_State *L, struct vm *vm))
+{
+    struct vm *vm = mem_zalloc(sizeof *vm);
+    struct vm_opening opening = {vm, core};
+    if (!vm) return NULL;
+    *vm = (struct vm){.loop = loop, .limits = limits, .counters = counters};
+    list_init(&vm->tasks);
+    list_init(&vm->ready);
+    list_init(&vm->idle);
+    list_init(&vm->after);
+    list_init(&vm->objects);
+    for (int i = 0; i < VM_REFS; i++) vm->refs[i] = LUA_NOREF;
+    vm->L = luaL_newstate();
+    if (!vm->L) {
+        mem_free(vm);
+        return NULL;
+    }
+    vm->allocate = lua_getallocf(vm->L, &vm->allocate_data);
+    lua_setallocf(vm->L, vm_allocate, vm);
+    if (lua_cpcall(vm->L, vm_open_core, &opening) != 0) {
+        log_write(LOG_ERROR, "cannot open a Lua state: %s", lua_tostring(vm->L, -1));
+        vm_free(vm);
+        return NULL;
+    }
+    return vm;
+}
+
+// LuaJIT frees a heap of its own allocator at once, so that one is put back first.
+void vm_free(struct vm *vm)
+{
+    if (!vm) return;
+    lua_setallocf(vm->L, vm->allocate, vm->allocate_data);
+    lua_close(vm->L);
+    vm_slots_reset(vm);
+    buf_reset(&vm->scratch);
+    mem_free(vm);
+}
+
+void vm_register(lua_State *L, struct vm *vm, const luaL_Reg *functions)
+{
+    for (; functions->name; functions++) {
+        lua_pushlightuserdata(L, vm);
+        lua_pushcclosure(L, functions->func, 1);
+        lua_setfield(L, -2, functions->name);
+    }
+}
