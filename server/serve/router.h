@@ -26,9 +26,9 @@ struct route {
     struct slice pattern; // as registered
     struct slice place;   // "file:line" of the registration
     enum route_kind kind;
-    void *target;         // a struct fixed for ROUTE_FIXED
-    uint32_t index;       // its place in the table; handlers and counters are found by it
-    uint64_t max_body;    // bytes; 0: the server's limit
+    void *target;      // a struct fixed for ROUTE_FIXED
+    uint32_t index;    // its place in the table; handlers and counters are found by it
+    uint64_t max_body; // bytes; 0: the server's limit
     struct slice *param_names;
     unsigned param_count;
 };
@@ -73,9 +73,9 @@ enum router_result router_match(const struct router *r, enum method method,
                                 struct slice method_name, struct slice path, struct arena *a,
                                 struct router_match *m);
 
-// The Allow list for `path`, "GET, HEAD, OPTIONS" for instance, into `to`; returns its length, 0 when
-// no method knows the path. Standard methods come first, then others by name; a name that does not
-// fit into `size` is left out.
+// The Allow list for `path`, "GET, HEAD, OPTIONS" for instance, into `to`; returns its length, 0
+// when no method knows the path. Standard methods come first, then others by name; a name that does
+// not fit into `size` is left out.
 size_t router_allow(const struct router *r, struct slice path, struct arena *a, char *to,
                     size_t size);
 

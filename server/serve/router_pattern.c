@@ -27,8 +27,8 @@ bool router_pattern_refuse(const struct route *route, char *error, size_t size, 
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    snprintf(where, sizeof(where), place.len ? " (%.*s%s)" : "", shown(place), place.ptr,
-             dots(place));
+    snprintf(where, sizeof(where), "%s%.*s%s%s", place.len ? " (" : "", shown(place),
+             place.len ? place.ptr : "", dots(place), place.len ? ")" : "");
     snprintf(error, size, "%.*s %s%.*s%s%s%s: %s", shown(route->method), route->method.ptr,
              p.len ? "" : "\"", shown(p), p.len ? p.ptr : "", dots(p), p.len ? "" : "\"", where,
              text);

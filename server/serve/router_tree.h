@@ -140,11 +140,19 @@ static inline uint64_t router_word_tail(const char *p, size_t n)
            (uint64_t)u[n - 1] << (8 * (n - 1));
 }
 
-// Not zero when a byte of `w` is `c`; its lowest bit then belongs to the first such byte.
+// Not zero when a byte of `w` is `c`; its lowest bit then belongs to the first such byte, but a
+// later byte may be marked that is not `c`.
 static inline uint64_t router_word_find(uint64_t w, char c)
 {
     uint64_t x = w ^ (ROUTER_ONES * (unsigned char)c);
     return (x - ROUTER_ONES) & ~x & ROUTER_HIGHS;
+}
+
+// The high bit of each byte of `w` that is `c`, and of no other.
+static inline uint64_t router_word_find_all(uint64_t w, unsigned char c)
+{
+    uint64_t x = w ^ (ROUTER_ONES * c), low = ~ROUTER_HIGHS;
+    return ~(((x & low) + low) | x | low);
 }
 
 static inline uint64_t router_hash_step(uint64_t h, uint64_t w)
@@ -212,7 +220,7 @@ static inline uint32_t router_tree_find(const struct router *r, uint32_t parent,
     for (size_t at = child_hash & mask;; at = (at + 1) & mask) {
         const struct router_line *line = &r->lines[at];
         uint64_t tags = router_word((const char *)line->tags);
-        uint64_t found = router_word_find(tags, (char)router_tag(child_hash));
+        uint64_t found = router_word_find_all(tags, router_tag(child_hash));
         for (; found; found &= found - 1) {
             uint32_t index = line->nodes[__builtin_ctzll(found) >> 3];
             const struct router_node *n = &r->nodes[index];
