@@ -46,7 +46,7 @@ static const struct http1_fault control_byte = {400, "a control byte in the head
                                 long_head = {431, "the request head is too large"},
                                 many_fields = {431, "too many header fields"},
                                 bad_chunk = {400, "the chunk size is malformed"},
-                                bad_extension = {400, "the chunk extension is malformed"},
+                                bad_extension = {400, "the chunk size or extension is malformed"},
                                 bad_trailer = {400, "the trailer is malformed"};
 
 static bool is_kind(char c, unsigned kind)
@@ -222,9 +222,7 @@ const struct http1_fault *http1_guard_chunk(struct slice line, size_t *digits)
     if (!cut_line_end(&line)) return &bare_lf;
     *digits = kind_span(line, IS_HEX);
     if (*digits == 0 || *digits > CHUNK_DIGITS) return &bad_chunk;
-    struct slice rest = slice_from(line, *digits);
-    if (rest.len && rest.ptr[0] != ';') return &bad_chunk;
-    return is_extension(rest) ? NULL : &bad_extension;
+    return is_extension(slice_from(line, *digits)) ? NULL : &bad_extension;
 }
 
 const struct http1_fault *http1_guard_trailer(struct slice line, bool *is_last)

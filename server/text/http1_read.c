@@ -128,18 +128,16 @@ static const llhttp_settings_t settings = {
     .on_message_complete = on_message_complete,
 };
 
-// Gives the next `len` bytes to llhttp; false when it refuses them. It pauses after a request that
-// asks for an upgrade; nobody here takes one, so the bytes that follow are HTTP as before.
+// Gives the next `len` bytes to llhttp; false when it refuses them. At the end of a request that
+// asks for an upgrade it pauses. Nobody here takes one: what follows is HTTP as before, and the
+// pause ends with the reset before the next head.
 static bool parse(struct work *w, const char *bytes, size_t len)
 {
     llhttp_t *parser = &w->reader->parser;
     parser->data = w;
     llhttp_errno_t error = llhttp_execute(parser, bytes, len);
-    if (error == HPE_PAUSED_UPGRADE && llhttp_get_error_pos(parser) == bytes + len) {
-        llhttp_resume_after_upgrade(parser);
-        error = HPE_OK;
-    }
     parser->data = NULL;
+    if (error == HPE_PAUSED_UPGRADE) return w->done && llhttp_get_error_pos(parser) == bytes + len;
     return error == HPE_OK;
 }
 
@@ -259,7 +257,6 @@ static int read_size(struct work *w)
     // The extension has been judged and means nothing here; llhttp gets the size alone.
     if (!parse(w, w->at, digits) || !parse(w, w->at + n - 2, 2) || !w->has_size)
         return fail(w, &bad_framing);
-    if (is_over(r)) return fail(w, &big_body);
     r->state = r->left ? READ_CHUNK : READ_TRAILER;
     consume(w, n);
     return STEP_ON;

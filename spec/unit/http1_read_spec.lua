@@ -161,7 +161,7 @@ describe("the body", function()
       "1;\r\n", "1;=a\r\n", "1;a=\r\n", "1;a=\"b\r\n", "1;a=\"b\"c\r\n", "1;a b\r\n", "1;a=\0\r\n", "1;\195\r\n", "1,a\r\n" } do
       assert.equal("head 400", told(chunked(body)), ("%q"):format(body))
     end
-    for _, body in ipairs { "1\r\nzz\r\n", "1\r\nz0\r\n", "1\r\nz\r\n\r\n" } do
+    for _, body in ipairs { "1\r\nzz", "1\r\nzz\r\n", "1\r\nz0\r\n", "1\r\nz\r\n\r\n" } do
       assert.equal("head body 400", told(chunked(body)), ("%q"):format(body))
     end
     for _, trailer in ipairs { "X\r\n", ": y\r\n", "X : y\r\n", "X: \0\r\n", "X: \127\r\n", "\1: y\r\n" } do
