@@ -1,12 +1,6 @@
 // Fuzz target of the HTTP/1.1 reader (libFuzzer). The input is what a peer sends. It is read whole,
 // byte by byte and cut at random, each time in blocks of exactly the bytes that are there; all must
-// tell the same, and what is told must agree with the bytes. From the repository root:
-//   clang -g -O1 -fsanitize=fuzzer,address,undefined -DLLHTTP_STRICT_MODE=1 -Iserver \
-//     -I/usr/share/include/llhttp spec/fuzz/fuzz_http1_read.c server/text/http1_guard.c \
-//     server/text/http1_read.c server/text/http1_read_head.c server/text/headers.c \
-//     server/base/mem.c server/base/buf.c server/base/arena.c /usr/share/llhttp/*.c -o fuzz
-//   ./fuzz -max_len=4096 spec/fuzz/corpus/http1_read
-#define _GNU_SOURCE // memmem
+// tell the same, and what is told must agree with the bytes.
 #include <stdio.h>
 #include <stdlib.h>
 #include "base/buf.h"
