@@ -5,7 +5,7 @@ APP      ?= apps/hello
 PREFIX   ?= /usr/local
 SECONDS  ?= 20
 CC       := $(if $(filter default,$(origin CC)),gcc,$(CC))
-OPT      ?= $(if $(SAN),-O1,-O2 -flto=auto)
+OPT      ?= $(if $(SAN),-O1,-O2)
 
 # On every processor, each recipe's output in one piece (but at once where a + stands before it).
 ifeq ($(MAKELEVEL),0)
@@ -52,12 +52,12 @@ lint:
 	@luacheck --quiet $(LUA_ALL)
 	@clang-format --dry-run -Werror $(C_ALL)
 	@cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr --suppressions-list=.cppcheck \
-	    --enable=warning,performance,portability -D_GNU_SOURCE -Iserver server
+	    --enable=warning,performance,portability -Iserver server
 format:
 	+@server/tools/deps lint
 	@clang-format -i $(C_ALL)
 
-# Each fuzz target with the pure floors, by clang's libFuzzer, from its seeds in spec/fuzz/NAME/.
+# Each fuzz target with the pure floors, by clang's libFuzzer, from its seeds in spec/fuzz/corpus/NAME/.
 fuzz:
 	+@server/tools/deps build fuzz
 	@$(MAKE) $(FUZZERS)

@@ -20,7 +20,7 @@ LUA_INC    := $(shell pkg-config --variable=includedir luajit 2>/dev/null)
 LUA_LIBDIR := $(shell pkg-config --variable=libdir luajit 2>/dev/null)
 
 WARN     := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes
-CPPFLAGS := -D_GNU_SOURCE -Iserver $(addprefix -isystem ,$(LUA_INC) /usr/include/lua5.1 $(LLHTTP_INC)) \
+CPPFLAGS := -D_GNU_SOURCE= -Iserver $(addprefix -isystem ,$(LUA_INC) /usr/include/lua5.1 $(LLHTTP_INC)) \
             $(if $(HOSTILE),-DPHOTON_HOSTILE) $(EXTRA_CPPFLAGS)
 CFLAGS   := -std=gnu11 -g $(OPT) $(WARN) -fno-omit-frame-pointer -pthread \
             $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all) $(EXTRA_CFLAGS)

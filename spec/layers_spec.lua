@@ -2,14 +2,16 @@
 -- stand before its own on its floor, and libraries only where they belong.
 local lib = require "spec.lib"
 
--- Every room of a floor, in order. A room's files are NAME.h, NAME.c and NAME_*.[ch].
+-- Every room of a floor, in order. A room's files are NAME.h, NAME.c and NAME_*.[ch]; a part that
+-- stands elsewhere than its room is named by itself (task_wait).
 local FLOORS = {
   { name = "base", rooms = "slice list mem buf arena payload counters limits log" },
   { name = "text", rooms = "headers message url date mime json sse http1_guard http1_read http1_write" },
   { name = "wire", rooms = "wheel loop timer conn listener file" },
   { name = "http", rooms = "exchange http1" },
-  { name = "serve", rooms = "router fixed files stream channel metrics config server" },
-  { name = "script", rooms = "embedded vm task guard app json" },
+  { name = "serve", rooms = "router fixed files stream channel shared metrics config server" },
+  { name = "script", rooms = "embedded library guard json vm task request task_wait vm_slot result logging "
+    .. "stream app" },
   { name = "", rooms = "worker acceptor control supervisor main" },
 }
 
