@@ -54,16 +54,15 @@ static void arena_chunk_free(struct arena_pool *pool, struct arena_chunk *chunk)
     pool->count++;
 }
 
-// What no chunk can hold gets one of its own, behind the current one, whose rest stays usable.
+// What no chunk can hold gets one of its own; the rest of the current one stays usable.
 static void *arena_alloc_large(struct arena *a, size_t size)
 {
     if (size > PTRDIFF_MAX - ARENA_CHUNK) return NULL;
     size_t room = (size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
     struct arena_chunk *chunk = arena_chunk_new(NULL, room);
     if (!chunk) return NULL;
-    struct arena_chunk **at = a->next ? &a->chunks->next : &a->chunks;
-    chunk->next = *at;
-    *at = chunk;
+    chunk->next = a->chunks;
+    a->chunks = chunk;
     ASAN_UNPOISON_MEMORY_REGION(chunk->bytes, size);
     return chunk->bytes;
 }

@@ -109,7 +109,7 @@ static size_t log_ring_write(uint64_t tail, uint64_t head)
     size_t first = len < LOG_RING_SIZE - at ? len : LOG_RING_SIZE - at;
     struct iovec parts[] = {{log_ring_state.bytes + at, first},
                             {log_ring_state.bytes, len - first}};
-    ssize_t n = writev(STDERR_FILENO, parts, len > first ? 2 : 1);
+    ssize_t n = writev(STDERR_FILENO, parts, 2);
     if (n >= 0) return (size_t)n;
     return log_ring_wait_writable() ? 0 : len;
 }
