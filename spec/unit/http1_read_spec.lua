@@ -158,7 +158,8 @@ describe("the body", function()
 
   it("is refused when its framing is odd", function()
     for _, body in ipairs { "\r\n", "x\r\n", "-1\r\n", "+1\r\n", "0x1\r\n", " 1\r\n", "\t1\r\n", "1 \r\n", "1 ;a\r\n",
-      "1;\r\n", "1;=a\r\n", "1;a=\r\n", "1;a=\"b\r\n", "1;a=\"b\"c\r\n", "1;a b\r\n", "1;a=\0\r\n", "1;\195\r\n", "1,a\r\n" } do
+      "1;\r\n", "1;=a\r\n", "1;a=\r\n", "1;a=\"b\r\n", "1;a=\"b\"c\r\n", "1;a b\r\n", "1;a=\0\r\n", "1;\195\r\n",
+      "1,a\r\n" } do
       assert.equal("head 400", told(chunked(body)), ("%q"):format(body))
     end
     for _, body in ipairs { "1\r\nzz", "1\r\nzz\r\n", "1\r\nz0\r\n", "1\r\nz\r\n\r\n" } do
@@ -170,8 +171,8 @@ describe("the body", function()
   end)
 
   it("is not changed by trailers that speak of framing", function()
-    local events = read(chunked("1\r\nz\r\n0\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n"
-      .. "Upgrade: x\r\n\r\n", get(nil, "/next")))
+    local events = read(chunked("1\r\nz\r\n0\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n"
+      .. "Connection: close\r\nUpgrade: x\r\n\r\n", get(nil, "/next")))
     assert.equal("head body end head end", names(events))
     assert.equal(1, #events[1].headers - 1)
   end)
