@@ -1,5 +1,7 @@
 #include "script/result_read.h"
 
+#include <stdio.h>
+
 static void result_remember_if_failed(lua_State *L, struct vm *vm, struct exchange *x,
                                       const struct outcome *o)
 {
@@ -16,13 +18,7 @@ static void result_send(struct exchange *x, struct outcome *o)
         exchange_id(x, id);
         h->items[h->count++] = (struct header){SLICE("x-request-id"), slice_of(id, EXCHANGE_ID)};
     }
-    if (!o->stream) {
-        exchange_reply(x, &reply, o->body);
-        return;
-    }
-    reply.content_length = -1;
-    exchange_head(x, &reply);
-    exchange_end(x);
+    exchange_reply(x, &reply, o->body);
 }
 
 // A second field of a name makes a list of its value. The table is on top of the stack.
@@ -76,11 +72,10 @@ static void result_push_response(lua_State *L, struct vm *vm, const struct outco
     result_mark(L, vm, VM_REF_RESPONSE);
 }
 
-// Returns fn, spec, status, headers.
 static int result_hand_over_stream(lua_State *L, struct vm *vm, const struct outcome *o)
 {
-    lua_getfield(L, o->stream, "fn");
     lua_getfield(L, o->stream, "spec");
+    lua_getfield(L, o->stream, "fn");
     lua_pushinteger(L, o->status);
     result_push_headers(L, vm, &o->headers);
     return 4;
@@ -95,7 +90,7 @@ int result_reply(lua_State *L)
     if (!x || x->phase != EXCHANGE_OPEN) return 0;
     result_read(L, vm, lua_toboolean(L, 1), &r, &o);
     result_remember_if_failed(L, vm, x, &o);
-    if (o.stream && !x->is_head_request) return result_hand_over_stream(L, vm, &o);
+    if (o.stream) return result_hand_over_stream(L, vm, &o);
     result_send(x, &o);
     return 0;
 }
@@ -134,6 +129,21 @@ static int result_fields(lua_State *L)
         lua_rawseti(L, -2, 2);
         lua_rawseti(L, -2, (int)i + 1);
     }
+    return 1;
+}
+
+// core.digest(text): 16 hex digits that differ when texts differ (FNV-1a, 64 bits); for entity
+// tags.
+static int result_digest(lua_State *L)
+{
+    struct slice text;
+    uint64_t hash = 0xcbf29ce484222325u;
+    char digits[17];
+    text.ptr = luaL_checklstring(L, 1, &text.len);
+    for (size_t i = 0; i < text.len; i++)
+        hash = (hash ^ (unsigned char)text.ptr[i]) * 0x100000001b3u;
+    snprintf(digits, sizeof digits, "%016llx", (unsigned long long)hash);
+    lua_pushstring(L, digits);
     return 1;
 }
 

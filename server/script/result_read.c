@@ -1,7 +1,7 @@
 #include "script/result_read.h"
 
 #include "script/json.h"
-#include "serve/router.h"
+#include "script/task.h"
 
 static void outcome_init(struct outcome *o, int status)
 {
@@ -29,18 +29,18 @@ static void outcome_add(struct outcome *o, struct slice name, struct slice value
     o->headers.items[o->headers.count++] = (struct header){name, value};
 }
 
-// Pushes `app.lua:12` for messages: where what returned the values stands.
+// Pushes `the function at app.lua:12` for messages: what returned the values.
 static void result_push_place(lua_State *L, struct vm *vm, int function)
 {
-    struct exchange *x = result_exchange(vm);
     lua_Debug ar;
-    if (function)
+    if (function) {
         lua_pushvalue(L, function);
-    else
+    } else {
         lua_rawgeti(L, LUA_REGISTRYINDEX, vm->refs[VM_REF_HANDLERS]);
-    if (!function && x && x->route && lua_istable(L, -1)) {
-        lua_rawgeti(L, -1, (int)x->route->index + 1);
-        lua_remove(L, -2);
+        if (vm->current && lua_istable(L, -1)) {
+            lua_rawgeti(L, -1, (int)vm->current->handler);
+            lua_remove(L, -2);
+        }
     }
     if (!lua_isfunction(L, -1) || !lua_getinfo(L, ">S", &ar)) {
         lua_pushliteral(L, "the handler");
