@@ -182,13 +182,14 @@ enum shared_result shared_increment(struct shared_dict *d, struct slice key, dou
     return result;
 }
 
-bool shared_delete(struct shared_dict *d, struct slice key, uint64_t now)
+bool shared_delete(struct shared_dict *d, struct slice key, uint64_t now, uint64_t version)
 {
     uint64_t hash = shared_table_hash(key);
 
     pthread_mutex_lock(&d->lock);
     struct shared_entry **at = shared_table_find(&d->table, key, hash, now);
-    if (at) shared_table_unlink(&d->table, at);
+    bool is_there = at && (!version || (*at)->version == version);
+    if (is_there) shared_table_unlink(&d->table, at);
     pthread_mutex_unlock(&d->lock);
-    return at != NULL;
+    return is_there;
 }

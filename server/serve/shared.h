@@ -74,8 +74,8 @@ enum shared_result shared_put(struct shared_dict *d, struct slice key,
 enum shared_result shared_increment(struct shared_dict *d, struct slice key, double by, double init,
                                     const struct shared_terms *terms, double *sum);
 
-// Whether there was an entry.
-bool shared_delete(struct shared_dict *d, struct slice key, uint64_t now);
+// Whether there was an entry, of that version when it is not 0.
+bool shared_delete(struct shared_dict *d, struct slice key, uint64_t now, uint64_t version);
 
 // Bytes in use by all dictionaries.
 uint64_t shared_used(void);
