@@ -15,13 +15,13 @@ bool http1_host_open(struct http1_host *host, struct loop *loop, const struct li
 
 bool http1_host_set_limits(struct http1_host *host, const struct limits *limits)
 {
+    uint32_t cap = limits->max_headers + 1; // Host does not count
     host->limits = limits;
-    if (limits->max_headers <= host->scratch_cap) return true;
-    struct header *scratch =
-        mem_realloc(host->scratch, limits->max_headers * sizeof(struct header));
+    if (cap <= host->scratch_cap) return true;
+    struct header *scratch = mem_realloc(host->scratch, cap * sizeof *scratch);
     if (!scratch) return false;
     host->scratch = scratch;
-    host->scratch_cap = limits->max_headers;
+    host->scratch_cap = cap;
     return true;
 }
 

@@ -18,11 +18,14 @@ struct app_part {
     struct list node;       // app_host->parts
     struct generation *generation;
     struct app_host *host;
-    struct vm *vm;
+    struct vm *vm;          // NULL when it was lost and could not be replaced
+    unsigned index;         // of the worker
+    uint32_t base;          // where its handlers begin in the VM's table: its fallback, then routes
     uint32_t busy;          // exchanges in progress
-    bool is_retired, is_closing;
-    struct loop_turn turn;  // looks whether it can be closed
+    bool has_fallback, is_retired, is_closing, owns_vm;
 };
+
+struct http1_host;
 
 // What a worker keeps of the app: the current part, and older ones that still run something. Its
 // handler is what protocols serve.
@@ -35,9 +38,12 @@ struct app_host {
     unsigned worker;
     struct app_part *current;
     struct list parts;      // all alive, oldest first; `current` last
+    struct limits limits;   // in force: the current generation's
+    struct timer check;     // looks which retired parts can be closed
     struct stream_host streams;
     struct http1_host *http1; // learns new limits at a swap; may be NULL (tests)
-    void (*on_error)(struct app_host *host, const char *message); // on_start failed and the like
+    // on_start of the current part has ended: well (error is NULL) or not. May be NULL.
+    void (*on_started)(struct app_host *host, const char *error);
 };
 
 void app_host_init(struct app_host *host, struct server *server, unsigned worker, struct loop *loop,
@@ -59,8 +65,8 @@ struct app_load {
 // load is stopped.
 struct generation *app_load(const struct app_load *load, char error[APP_ERROR]);
 
-// The same for tests, in the VM that runs them: the app object is at the top of L's stack. May raise
-// nothing; false results come with `error`.
+// The same for tests, in the VM that runs them: the app object is at the top of L's stack and stays
+// there. NULL with `error`.
 struct generation *app_load_here(lua_State *L, struct vm *vm, struct server *server,
                                  char error[APP_ERROR]);
 
@@ -86,6 +92,9 @@ void app_abort_all(struct app_host *host);
 
 // True when no part is alive any more.
 bool app_is_empty(const struct app_host *host);
+
+// Loads a fresh VM for a part whose VM was given up, on the calling thread.
+struct app_part *app_reload_part(struct app_part *lost, char error[APP_ERROR]);
 
 // Drops a generation that was never installed (a failed load of another part, `photon check`).
 void app_discard(struct generation *g);

@@ -362,7 +362,7 @@ static int stream_lua_drop(lua_State *L)
     return 0;
 }
 
-void stream_lua_end_reconnecting(struct vm *vm, struct stream_host *host)
+void stream_lua_end_all(struct vm *vm, struct stream_host *host, bool every)
 {
     struct list ending, *node;
     list_init(&ending);
@@ -371,7 +371,7 @@ void stream_lua_end_reconnecting(struct vm *vm, struct stream_host *host)
         struct stream *s = list_entry(node, struct stream, node);
         struct stream_owner *o = s->owner;
         list_append(&host->streams, node);
-        if (!o || o->slot->vm != vm || !s->spec.reconnects) continue;
+        if (!o || o->slot->vm != vm || !(every || s->spec.reconnects)) continue;
         if (o->slot->server) task_cancel(o->slot->server);
         stream_end(s, -1);
     }

@@ -8,7 +8,8 @@
 // Adds stream_begin, stream_end and the stream's metatable to the core table.
 void stream_lua_open(lua_State *L, struct vm *vm);
 
-// At a reload: ends the streams of this VM that want their clients to come again.
-void stream_lua_end_reconnecting(struct vm *vm, struct stream_host *host);
+// Ends streams of this VM cleanly: at a reload those that want their clients to come again, or every
+// one when the generation must go. Their tasks are cancelled.
+void stream_lua_end_all(struct vm *vm, struct stream_host *host, bool every);
 
 #endif

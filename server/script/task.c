@@ -116,6 +116,7 @@ static void task_release(struct task *t)
 
 static void task_make_ready(struct task *t)
 {
+    if (t->vm->phase == VM_ABANDONED) return;
     t->state = TASK_READY;
     list_append(&t->vm->ready, &t->ready);
     if (t->vm->loop) loop_next_turn(t->vm->loop, &t->vm->turn);
@@ -253,8 +254,8 @@ static void task_start_later(struct task *t)
     task_make_ready(t);
 }
 
-static void task_answer(struct vm *vm, struct exchange *x, uint32_t handler, int status,
-                        struct slice allow)
+void task_serve(struct vm *vm, struct exchange *x, uint32_t handler, int status,
+                struct slice allow)
 {
     struct task *t = task_take(vm, TASK_REQUEST);
     struct vm_slot *slot = t ? vm_slot_open(vm, x) : NULL;
@@ -271,16 +272,6 @@ static void task_answer(struct vm *vm, struct exchange *x, uint32_t handler, int
     slot->server = t;
     list_append(&slot->tasks, &t->scoped);
     task_run(t, true);
-}
-
-void task_serve(struct vm *vm, struct exchange *x, unsigned route)
-{
-    task_answer(vm, x, route + 1, 0, (struct slice){0});
-}
-
-void task_serve_fallback(struct vm *vm, struct exchange *x, int status, struct slice allow)
-{
-    task_answer(vm, x, 0, status, allow);
 }
 
 bool task_call(struct vm *vm, const char *name, double a, double b)
@@ -379,6 +370,18 @@ void task_load_door(lua_State *L, struct vm *vm)
     lua_getfield(L, -1, "body");
     vm->refs[VM_REF_DOOR] = luaL_ref(L, LUA_REGISTRYINDEX);
     lua_pop(L, 1);
+}
+
+void task_abandon_all(struct vm *vm)
+{
+    for (struct list *n = vm->tasks.next; n != &vm->tasks; n = n->next) {
+        struct task *t = list_entry(n, struct task, node);
+        timer_stop(&t->timer);
+        list_remove(&t->ready);
+    }
+    list_init(&vm->after);
+    loop_forget(&vm->turn);
+    vm->current = NULL;
 }
 
 void task_free_all(struct vm *vm)

@@ -36,8 +36,8 @@ struct task {
     bool is_cancelled, is_detached, has_defers;
     struct vm_slot *slot; // the exchange it belongs to, NULL when none
     struct exchange *x;   // TASK_REQUEST: what it has to answer; NULL once that is over
-    uint32_t handler;     // TASK_REQUEST: route index + 1; 0: the app's fallback
-    int status;           // TASK_REQUEST to the fallback: what the server would answer
+    uint32_t handler;     // TASK_REQUEST: where its function stands in VM_REF_HANDLERS
+    int status;           // TASK_REQUEST to a fallback: what the server would answer; else 0
     struct slice allow;   // and the methods that the path knows, in the exchange's arena
     const char *name;     // TASK_NAMED
     double a, b;
@@ -52,11 +52,11 @@ void task_open(lua_State *L, struct vm *vm);
 // Loads photon.door; once, after vm_new and before any task. May raise.
 void task_load_door(lua_State *L, struct vm *vm);
 
-// Answers the exchange by the handler of the route with that index, or by the app's fallback, which
-// is told the status that the server would answer and the allowed methods (in the exchange's
-// arena). Runs until the first wait. 503 when there are too many tasks or no memory.
-void task_serve(struct vm *vm, struct exchange *x, unsigned route);
-void task_serve_fallback(struct vm *vm, struct exchange *x, int status, struct slice allow);
+// Answers the exchange by the function at `handler` in VM_REF_HANDLERS. An app's fallback is told the
+// status (not 0) that the server would answer and the allowed methods (in the exchange's arena).
+// Runs until the first wait. 503 when there are too many tasks or no memory.
+void task_serve(struct vm *vm, struct exchange *x, uint32_t handler, int status,
+                struct slice allow);
 
 // Runs photon.door's function `name` (a literal) as a task of its own. False when there is no memory.
 bool task_call(struct vm *vm, const char *name, double a, double b);
@@ -93,6 +93,9 @@ void task_scope_over(struct vm_slot *slot, bool is_done);
 // Runs a C function protected on the VM's main state, outside of any task: true, or false after
 // logging what it raised.
 bool task_protect(struct vm *vm, lua_CFunction fn, void *data);
+
+// The VM is lost: its tasks never run again, their timers stop.
+void task_abandon_all(struct vm *vm);
 
 // Frees the tasks' memory; the Lua state is closed already or lost.
 void task_free_all(struct vm *vm);

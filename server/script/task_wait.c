@@ -47,12 +47,11 @@ static int task_lua_begin(lua_State *L)
     struct task *t = lua_touserdata(L, 1);
     lua_pushinteger(L, t->kind);
     if (t->kind == TASK_REQUEST) {
-        lua_rawgeti(L, LUA_REGISTRYINDEX,
-                    vm->refs[t->handler ? VM_REF_HANDLERS : VM_REF_FALLBACK]);
-        if (t->handler) lua_rawgeti(L, -1, (int)t->handler);
-        if (t->handler) lua_remove(L, -2);
+        lua_rawgeti(L, LUA_REGISTRYINDEX, vm->refs[VM_REF_HANDLERS]);
+        lua_rawgeti(L, -1, (int)t->handler);
+        lua_remove(L, -2);
         request_push(L, vm, t->x, vm_slot_handle(t->slot));
-        if (t->handler) return 3;
+        if (!t->status) return 3;
         lua_pushinteger(L, t->status);
         lua_pushlstring(L, t->allow.ptr, t->allow.len);
         return 5;

@@ -28,8 +28,7 @@ enum vm_phase {
 // Registry references kept per VM (vm->refs). Each is set by the room named.
 enum vm_ref {
     VM_REF_DOOR,      // task: the coroutine body of photon.door
-    VM_REF_HANDLERS,  // app: handlers by route index + 1
-    VM_REF_FALLBACK,  // app: the function for 404, 405 and automatic OPTIONS, or nil
+    VM_REF_HANDLERS,  // app: for each app of the VM its fallback or false, then its handlers
     VM_REF_REQUEST,   // request: metatable of requests
     VM_REF_RESPONSE,  // result: metatable of responses
     VM_REF_PROBLEM,   // result: metatable of problems, if it is another

@@ -1,0 +1,160 @@
+// How generations come and go in a worker: installed, retired, closed when nothing of them runs.
+#include "base/log.h"
+#include "base/mem.h"
+#include "http/http1.h"
+#include "script/app_private.h"
+#include "script/luv.h"
+#include "script/stream.h"
+#include "script/task.h"
+
+enum { APP_CHECK_MS = 20 }; // how often retired parts are looked at
+
+static void app_check(struct timer *timer);
+
+void app_host_init(struct app_host *host, struct server *server, unsigned worker, struct loop *loop,
+                   struct counters *counters)
+{
+    *host = (struct app_host){.handler = {app_serve},
+                              .server = server,
+                              .worker = worker,
+                              .loop = loop,
+                              .counters = counters,
+                              .limits = server->config->limits};
+    host->streams.total = &server->streams;
+    list_init(&host->streams.streams);
+    list_init(&host->parts);
+}
+
+static void app_watch_retired(struct app_host *host)
+{
+    if (!timer_is_running(&host->check)) {
+        timer_start(host->loop, &host->check, APP_CHECK_MS, app_check);
+    }
+}
+
+// What is bound to the loop is closed here; the state itself is closed by the reaper.
+static bool app_close(struct app_part *part)
+{
+    struct vm *vm = part->vm;
+    if (!vm || vm->phase == VM_ABANDONED) return true;
+    if (!part->is_closing) {
+        part->is_closing = true;
+        vm->phase = VM_CLOSING;
+        luv_close_handles(vm);
+    }
+    return luv_open_handles(vm) == 0;
+}
+
+static bool app_is_quiet(const struct app_part *part)
+{
+    if (!part->is_retired || part->busy > 0) return false;
+    return !part->vm || part->vm->phase == VM_ABANDONED || part->vm->task_count == 0;
+}
+
+// When more generations than max_generations are alive, the oldest must go.
+static void app_limit_generations(struct app_host *host)
+{
+    unsigned alive = 0;
+    for (struct list *n = host->parts.next; n != &host->parts; n = n->next) alive++;
+    if (alive <= host->limits.max_generations) return;
+    struct app_part *oldest = list_entry(host->parts.next, struct app_part, node);
+    if (!oldest->is_retired || !oldest->vm) return;
+    stream_lua_end_all(oldest->vm, &host->streams, true);
+    task_cancel_all(oldest->vm, false);
+}
+
+static void app_check(struct timer *timer)
+{
+    struct app_host *host = list_entry(timer, struct app_host, check);
+    bool has_retired = false;
+    app_limit_generations(host);
+    for (struct list *n = host->parts.next, *next; n != &host->parts; n = next) {
+        struct app_part *part = list_entry(n, struct app_part, node);
+        next = n->next;
+        if (app_is_quiet(part) && app_close(part)) {
+            list_remove(&part->node);
+            app_reap(part);
+        } else if (part->is_retired) {
+            has_retired = true;
+        }
+    }
+    if (has_retired) app_watch_retired(host);
+}
+
+static void app_retire(struct app_part *part)
+{
+    struct app_host *host = part->host;
+    part->is_retired = true;
+    app_watch_retired(host);
+    if (!part->vm || part->vm->phase == VM_ABANDONED) return;
+    task_cancel_all(part->vm, true);
+    stream_lua_end_all(part->vm, &host->streams, false);
+    task_call(part->vm, "stop", 0, 0);
+}
+
+void app_install(struct app_host *host, struct app_part *part)
+{
+    struct app_part *old = host->current;
+    struct vm *vm = part->vm;
+    part->host = host;
+    host->current = part;
+    host->limits = part->generation->limits;
+    if (host->http1) http1_host_set_limits(host->http1, &host->limits);
+    list_append(&host->parts, &part->node);
+    atomic_store(&host->server->generation, part->generation->number);
+    vm->phase = VM_SERVING;
+    vm->guard = host->guard;
+    vm->streams = &host->streams;
+    if (!task_call(vm, "start", host->worker == 0, 0) && host->on_started) {
+        host->on_started(host, "not enough memory to start");
+    }
+    if (old) app_retire(old);
+}
+
+void app_retire_all(struct app_host *host)
+{
+    if (host->current && !host->current->is_retired) app_retire(host->current);
+}
+
+void app_abort_all(struct app_host *host)
+{
+    for (struct list *n = host->parts.next; n != &host->parts; n = n->next) {
+        struct app_part *part = list_entry(n, struct app_part, node);
+        if (part->vm && part->vm->phase != VM_ABANDONED) task_cancel_all(part->vm, false);
+    }
+}
+
+bool app_is_empty(const struct app_host *host)
+{
+    return list_is_empty(&host->parts);
+}
+
+// Every request of the lost VM gets its answer; its memory is left alone for ever, for nobody can
+// know in what state it is. A fresh VM takes over.
+void app_on_abandoned(struct vm *vm)
+{
+    struct app_part *part = vm->part;
+    struct app_host *host = part->host;
+    char error[APP_ERROR];
+    counters_add(&vm->counters->vms_abandoned, 1);
+    counters_add(&vm->counters->vm_leaked_bytes, (int64_t)vm->memory);
+    log_write(LOG_ERROR, "code that could not be stopped has cost worker %u its Lua VM (%zu bytes); "
+              "its requests get 503 and a fresh VM takes over", host->worker, vm->memory);
+    task_abandon_all(vm);
+    luv_abandon(vm);
+    for (uint32_t i = 0; i < vm->slot_count; i++) {
+        if (vm->slots[i]->x) exchange_error(vm->slots[i]->x, 503, "the handler was stopped", NULL);
+    }
+    part->owns_vm = false;
+    part->is_retired = true;
+    app_watch_retired(host);
+    if (host->current != part) return;
+    struct app_part *fresh = app_reload_part(part, error);
+    if (fresh) {
+        host->current = NULL;
+        app_install(host, fresh);
+        return;
+    }
+    log_write(LOG_ERROR, "no fresh VM for worker %u: %s", host->worker, error);
+    part->vm = NULL;
+}

@@ -1,0 +1,44 @@
+// app_private: what the files of the app room share; for them alone.
+#ifndef PHOTON_SCRIPT_APP_PRIVATE_H
+#define PHOTON_SCRIPT_APP_PRIVATE_H
+
+#include "script/app.h"
+
+struct generation {
+    atomic_uint refs; // one for each living part, one for whoever holds it
+    struct server *server;
+    struct router *router;
+    uint32_t *numbers; // of each route in the metrics
+    struct limits limits;
+    char *path, *file, *dir;
+    char **files;
+    unsigned file_count;
+    unsigned number, count;
+    bool is_watching;
+    struct app_part *parts[SERVER_MAX_WORKERS];
+};
+
+void app_release(struct generation *g);
+
+// A part with a fresh VM that has run the app's files; the first one makes the route table. NULL with
+// `error`.
+struct app_part *app_load_part(struct generation *g, unsigned index, struct loop *loop,
+                               struct counters *counters, char error[APP_ERROR]);
+
+// Frees the part, its VM (when it owns it), and its share of the generation. Any thread.
+void app_part_free(struct app_part *part);
+
+// Hands a part that runs nothing any more to the reaper, which frees it.
+void app_reap(struct app_part *part);
+
+// The handler's function: routes and serves one exchange.
+void app_serve(struct handler *self, struct exchange *x);
+
+// Reads what the app compiled to (the loader's table on top of the stack) into the part and, when it
+// is the first, into the generation's route table. Raises what is wrong.
+void app_take_compiled(lua_State *L, struct app_part *part);
+
+// The guard has given up the VM of this part.
+void app_on_abandoned(struct vm *vm);
+
+#endif

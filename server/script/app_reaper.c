@@ -1,0 +1,63 @@
+// The reaper closes retired VMs on a thread of its own: a large heap takes its time.
+#include <pthread.h>
+#include "script/app_private.h"
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t news;
+    pthread_t thread;
+    struct list parts;
+    bool is_running, is_ending;
+} reaper = {.lock = PTHREAD_MUTEX_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
+
+static void *reaper_run(void *unused)
+{
+    (void)unused;
+    pthread_setname_np(pthread_self(), "photon-reaper");
+    pthread_mutex_lock(&reaper.lock);
+    for (;;) {
+        struct list *node = list_take(&reaper.parts);
+        if (node) {
+            pthread_mutex_unlock(&reaper.lock);
+            app_part_free(list_entry(node, struct app_part, node));
+            pthread_mutex_lock(&reaper.lock);
+        } else if (reaper.is_ending) {
+            break;
+        } else {
+            pthread_cond_wait(&reaper.news, &reaper.lock);
+        }
+    }
+    pthread_mutex_unlock(&reaper.lock);
+    return NULL;
+}
+
+bool app_reaper_start(void)
+{
+    list_init(&reaper.parts);
+    reaper.is_ending = false;
+    reaper.is_running = pthread_create(&reaper.thread, NULL, reaper_run, NULL) == 0;
+    return reaper.is_running;
+}
+
+void app_reaper_stop(void)
+{
+    if (!reaper.is_running) return;
+    pthread_mutex_lock(&reaper.lock);
+    reaper.is_ending = true;
+    pthread_cond_signal(&reaper.news);
+    pthread_mutex_unlock(&reaper.lock);
+    pthread_join(reaper.thread, NULL);
+    reaper.is_running = false;
+}
+
+void app_reap(struct app_part *part)
+{
+    if (!reaper.is_running) {
+        app_part_free(part);
+        return;
+    }
+    pthread_mutex_lock(&reaper.lock);
+    list_append(&reaper.parts, &part->node);
+    pthread_cond_signal(&reaper.news);
+    pthread_mutex_unlock(&reaper.lock);
+}

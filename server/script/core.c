@@ -1,0 +1,19 @@
+#include "script/core.h"
+
+#include "script/json.h"
+#include "script/logging.h"
+#include "script/request.h"
+#include "script/result.h"
+#include "script/stream.h"
+#include "script/task.h"
+
+void core_open(lua_State *L, struct vm *vm)
+{
+    task_open(L, vm);
+    request_open(L, vm);
+    result_open(L, vm);
+    stream_lua_open(L, vm);
+    logging_open(L, vm);
+    json_open(L);
+    lua_setfield(L, -2, "json");
+}
