@@ -5,6 +5,22 @@
 
 enum { LOOP_BUFFER_FIRST = 4096, LOOP_BUFFER_LARGEST = 65536 };
 
+static void loop_on_tick(uv_timer_t *tick);
+
+// The tick may always come early: it then only looks at the wheel, and sets the right one.
+static void loop_tick_within(struct loop *loop, uint64_t ms)
+{
+    loop->tick_at = loop->now + ms;
+    uv_timer_start(&loop->tick, loop_on_tick, ms, 0);
+}
+
+void loop_tick_at(struct loop *loop, uint64_t at)
+{
+    bool comes_in_time = loop->tick_at && loop->tick_at <= at;
+    if (loop->frozen_unix || comes_in_time || at == UINT64_MAX) return;
+    loop_tick_within(loop, at > loop->now ? at - loop->now : 0);
+}
+
 static void loop_on_tick(uv_timer_t *tick)
 {
     struct loop *loop = list_entry(tick, struct loop, tick);
@@ -13,14 +29,8 @@ static void loop_on_tick(uv_timer_t *tick)
     wheel_fire(&loop->wheel, loop->now);
     loop->tick_at = 0;
     loop_tick_at(loop, wheel_next(&loop->wheel));
-}
-
-void loop_tick_at(struct loop *loop, uint64_t at)
-{
-    bool comes_in_time = loop->tick_at && loop->tick_at <= at;
-    if (loop->frozen_unix || comes_in_time || at == UINT64_MAX) return;
-    loop->tick_at = at;
-    uv_timer_start(&loop->tick, loop_on_tick, at > loop->now ? at - loop->now : 0, 0);
+    // libuv fires timers before it blocks, so the bound may be used up when the blocking begins.
+    if (loop->is_bounded) loop_tick_within(loop, 1);
 }
 
 static void loop_on_hurry(uv_idle_t *hurry)
@@ -103,19 +113,16 @@ void loop_stop(struct loop *loop)
 
 bool loop_run_once(struct loop *loop, unsigned timeout)
 {
-    if (timeout) {
-        uv_update_time(&loop->uv);
-        loop_refresh(loop);
-        // A tick that comes early only looks at the wheel, and sets the right one.
-        if (!uv_is_active((uv_handle_t *)&loop->tick) ||
-            uv_timer_get_due_in(&loop->tick) > timeout) {
-            uv_timer_start(&loop->tick, loop_on_tick, timeout, 0);
-            loop->tick_at = loop->now + timeout;
-        }
-    }
+    uv_update_time(&loop->uv);
+    loop_refresh(loop);
+    loop->is_bounded = timeout > 0;
+    bool comes_in_time =
+        uv_is_active((uv_handle_t *)&loop->tick) && uv_timer_get_due_in(&loop->tick) <= timeout;
+    if (timeout && !comes_in_time) loop_tick_within(loop, timeout);
     uv_ref((uv_handle_t *)&loop->wake);
     uv_run(&loop->uv, timeout ? UV_RUN_ONCE : UV_RUN_NOWAIT);
     uv_unref((uv_handle_t *)&loop->wake);
+    loop->is_bounded = false;
     return uv_loop_alive(&loop->uv) || !list_is_empty(&loop->turns);
 }
 

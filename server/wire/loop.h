@@ -44,7 +44,7 @@ struct loop {
     struct arena_pool arenas;
     struct buf *spare_out; // a stack of LOOP_SPARE_OUT output buffers with memory
     unsigned spare_count;
-    bool is_stopping;
+    bool is_stopping, is_bounded; // is_bounded: in a loop_run_once that may block
 };
 
 // False when there is no memory or no descriptor; nothing is left open then.

@@ -24,8 +24,6 @@ struct slice loop_date(struct loop *loop)
 void loop_clock_freeze(struct loop *loop, int64_t unix_ms)
 {
     loop_refresh(loop);
-    uv_timer_stop(&loop->tick);
-    loop->tick_at = 0;
     loop->frozen_unix = unix_ms ? unix_ms : 1;
     loop->frozen_at = loop->now;
     loop->date_until = 0;
@@ -51,7 +49,6 @@ void loop_clock_thaw(struct loop *loop)
     loop->frozen_unix = 0;
     loop->ahead = loop->now - uv_now(&loop->uv);
     loop->date_until = 0;
-    uv_timer_stop(&loop->tick);
     loop->tick_at = 0;
-    loop_tick_at(loop, wheel_next(&loop->wheel));
+    loop_tick_at(loop, loop->is_bounded ? loop->now + 1 : wheel_next(&loop->wheel));
 }
