@@ -99,6 +99,9 @@ struct app_part *app_reload_part(struct app_part *lost, char error[APP_ERROR]);
 // Drops a generation that was never installed (a failed load of another part, `photon check`).
 void app_discard(struct generation *g);
 
+// Gives up the loader's hold on a generation that has been installed. Its parts hold it, too.
+void app_release(struct generation *g);
+
 // The thread that closes retired VMs; started once, stopped after all workers have ended.
 bool app_reaper_start(void);
 void app_reaper_stop(void);

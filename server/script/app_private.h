@@ -18,8 +18,6 @@ struct generation {
     struct app_part *parts[SERVER_MAX_WORKERS];
 };
 
-void app_release(struct generation *g);
-
 // A part with a fresh VM that has run the app's files; the first one makes the route table. NULL with
 // `error`.
 struct app_part *app_load_part(struct generation *g, unsigned index, struct loop *loop,
