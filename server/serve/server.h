@@ -6,7 +6,7 @@
 #include "serve/config.h"
 #include "serve/metrics.h"
 
-enum { SERVER_MAX_WORKERS = 256 };
+enum { SERVER_MAX_WORKERS = CONFIG_MAX_WORKERS };
 
 struct server {
     struct config *config;
