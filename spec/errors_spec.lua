@@ -1,0 +1,205 @@
+-- Errors and what becomes of them: problems, bare 500s, on_error, not_found.
+local photon = require "photon"
+local test = require "photon.test"
+
+local function client_of(fn, prepare)
+  local app = photon.app()
+  if prepare then prepare(app) end
+  app:get("/x", fn)
+  return test.app(app)
+end
+
+local function get(fn, prepare)
+  return client_of(fn, prepare):get("/x", { raise = false })
+end
+
+describe("a problem", function()
+  local function check(res)
+    assert.equal(404, res.status)
+    assert.equal("application/problem+json", res.headers["content-type"])
+    local body = res:json()
+    assert.equal(res.headers["x-request-id"], body.request_id)
+    body.request_id = nil
+    assert.same({ type = "about:blank", title = "Not Found", status = 404, detail = "no such user",
+      code = "user_missing" }, body)
+  end
+
+  it("is the same raised and returned", function()
+    check(get(function() error(photon.problem(404, "no such user", { code = "user_missing" })) end))
+    check(get(function() return photon.problem(404, "no such user", { code = "user_missing" }) end))
+  end)
+
+  it("may be made once for all requests", function()
+    local missing = photon.problem(404, "gone")
+    local client = client_of(function() error(missing) end)
+    assert.equal("gone", client:get("/x"):json().detail)
+    local first, second = client:get("/x"):json(), client:get("/x"):json()
+    assert.not_equal(first.request_id, second.request_id)
+  end)
+
+  it("has a type and a title of its own when told", function()
+    local body = get(function() return photon.problem(409, nil, { type = "/clash", title = "Clash" }) end):json()
+    assert.equal("/clash", body.type)
+    assert.equal("Clash", body.title)
+    assert.is_nil(body.detail)
+  end)
+
+  it("is no 500 when its detail is not UTF-8", function()
+    assert.equal(400, get(function() return photon.problem(400, "bad \255\192") end).status)
+  end)
+
+  it("is checked where it is made", function()
+    assert.has_error(function() photon.problem(200) end)
+    assert.has_error(function() photon.problem(400, {}) end)
+    assert.has_error(function() photon.problem(400, "x", { status = 3 }) end)
+  end)
+
+  it("reads as text", function()
+    assert.equal("404 Not Found: no such user", tostring(photon.problem(404, "no such user")))
+  end)
+end)
+
+describe("a Lua error", function()
+  it("is a bare 500", function()
+    local res = get(function() error "secret" end)
+    assert.equal(500, res.status)
+    assert.equal("application/problem+json", res.headers["content-type"])
+    assert.is_nil(res.body:find("secret", 1, true))
+    assert.same({ "request_id", "status", "title", "type" }, (function()
+      local names = {}
+      for name in pairs(res:json()) do names[#names + 1] = name end
+      table.sort(names)
+      return names
+    end)())
+  end)
+
+  it("may be any value", function()
+    local bad = setmetatable({}, { __tostring = function() error "no" end })
+    local worse = setmetatable({}, { __tostring = function() return {} end })
+    for _, value in ipairs { 12, true, bad, worse, print, { code = 1 }, coroutine.create(print) } do
+      assert.equal(500, get(function() error(value) end).status)
+    end
+    assert.equal(500, get(function() error() end).status)
+  end)
+
+  it("may be an overflow of the stack", function()
+    local function deep(n) return 1 + deep(n + 1) end
+    assert.equal(500, get(function() return tostring(deep(1)) end).status)
+  end)
+
+  it("is raised in the spec with its traceback", function()
+    local client = client_of(function() error "boom" end)
+    local ok, err = pcall(client.get, client, "/x")
+    assert.is_false(ok)
+    assert.truthy(tostring(err):find("boom", 1, true))
+    assert.truthy(tostring(err):find("errors_spec.lua", 1, true))
+  end)
+end)
+
+describe("on_error", function()
+  it("gets what went wrong, and its result follows the rules of handlers", function()
+    local seen
+    local res = get(function() error "boom" end, function(app)
+      app:on_error(function(err, req)
+        seen = { err.status, err.message, type(err.trace), req.path }
+        return { sorry = true }
+      end)
+    end)
+    assert.equal(500, res.status)
+    assert.same({ sorry = true }, res:json())
+    assert.equal(500, seen[1])
+    assert.truthy(seen[2]:find("boom", 1, true))
+    assert.equal("string", seen[3])
+    assert.equal("/x", seen[4])
+  end)
+
+  it("may give another status, or nothing for the default", function()
+    assert.equal(418, get(function() error "x" end, function(app)
+      app:on_error(function() return "tea", 418 end)
+    end).status)
+    local res = get(function() error(photon.problem(403, "no")) end, function(app)
+      app:on_error(function() end)
+    end)
+    assert.equal(403, res.status)
+    assert.equal("no", res:json().detail)
+  end)
+
+  it("sees problems by status and detail", function()
+    local res = get(function() error(photon.problem(409, "clash")) end, function(app)
+      app:on_error(function(err) return photon.html("<h1>" .. err.detail .. "</h1>") end)
+    end)
+    assert.equal(409, res.status)
+    assert.equal("<h1>clash</h1>", res.body)
+  end)
+
+  it("is a bare 500 when it fails itself", function()
+    for _, fail in ipairs { function() error "again" end, function() error(photon.problem(403)) end,
+      function() return true end } do
+      local res = get(function() error "x" end, function(app) app:on_error(fail) end)
+      assert.equal(500, res.status)
+      assert.equal("application/problem+json", res.headers["content-type"])
+    end
+  end)
+
+  it("is asked of the nearest group", function()
+    local app = photon.app()
+    app:on_error(function() return "outer" end)
+    app:group("/a", function(group)
+      group:on_error(function() return "inner" end)
+      group:get("/x", function() error "x" end)
+      group:group("/b", function(deeper) deeper:get("/x", function() error "x" end) end)
+    end)
+    app:get("/x", function() error "x" end)
+    local client = test.app(app)
+    assert.equal("inner", client:get("/a/x").body)
+    assert.equal("inner", client:get("/a/b/x").body)
+    assert.equal("outer", client:get("/x").body)
+  end)
+
+  it("answers for unknown paths and methods, which keep their Allow", function()
+    local app = photon.app()
+    app:on_error(function(err) return "sorry " .. err.status end)
+    app:get("/x", function() return "x" end)
+    local client = test.app(app)
+    local res = client:get("/y")
+    assert.equal(404, res.status)
+    assert.equal("sorry 404", res.body)
+    res = client:post("/x")
+    assert.equal(405, res.status)
+    assert.equal("sorry 405", res.body)
+    assert.truthy(res.headers.allow:find("GET", 1, true))
+  end)
+
+  it("does not see what handlers answer in good order", function()
+    local function prepare(app) app:on_error(function() return "seen", 500 end) end
+    assert.equal(404, get(function() return nil, 404 end, prepare).status)
+    assert.equal(303, get(function() error(photon.redirect "/y") end, prepare).status)
+  end)
+end)
+
+describe("not_found", function()
+  local function missing(fn)
+    local app = photon.app()
+    app:not_found(fn)
+    app:get("/x", function() return "x" end)
+    return test.app(app):get("/y", { raise = false })
+  end
+
+  it("is 404 unless it says otherwise", function()
+    assert.equal(404, missing(function() return "no" end).status)
+    assert.equal(404, missing(function() return photon.html "no" end).status)
+    assert.equal("no /y", missing(function(req) return "no " .. req.path end).body)
+    assert.equal(200, missing(function() return "yes", 200 end).status)
+    assert.equal(404, missing(function() end):json().status)
+    assert.equal(500, missing(function() error "x" end).status)
+  end)
+
+  it("leaves 405 alone", function()
+    local app = photon.app()
+    app:not_found(function() return "no" end)
+    app:get("/x", function() return "x" end)
+    local res = test.app(app):post("/x")
+    assert.equal(405, res.status)
+    assert.truthy(res.headers.allow)
+  end)
+end)
