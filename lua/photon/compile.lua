@@ -103,7 +103,7 @@ local function compile_fallback(app)
     return default_reply(app, req)
   end)
   return function(req, status, allow)
-    req[STATUS], req[ALLOW] = status, allow
+    req[STATUS], req[ALLOW] = status, allow ~= "" and allow or nil
     return answer(req)
   end
 end

@@ -94,14 +94,19 @@ static const struct request_trust *request_trust_of(lua_State *L, struct vm *vm)
     return trust;
 }
 
+// In-process tests have no peer.
+static struct slice request_peer_text(const struct exchange *x, char to[46])
+{
+    return x->peer ? slice_of(to, conn_peer_text(x->peer, to)) : SLICE("127.0.0.1");
+}
+
 static bool request_peer_is_trusted(const struct request_trust *trust, const struct exchange *x)
 {
     struct request_net net;
     char text[46];
-    if (!trust || !x->peer) return false;
-    if (x->peer->family == AF_UNIX) return trust->trusts_unix;
-    size_t len = conn_peer_text(x->peer, text);
-    return request_parse_ip(slice_of(text, len), &net) && request_is_trusted(trust, net.ip);
+    if (!trust) return false;
+    if (x->peer && x->peer->family == AF_UNIX) return trust->trusts_unix;
+    return request_parse_ip(request_peer_text(x, text), &net) && request_is_trusted(trust, net.ip);
 }
 
 // The last element of a list, which is taken off it.
@@ -156,8 +161,7 @@ static int request_ip(lua_State *L)
         struct slice ip = request_forwarded_for(trust, x);
         if (ip.len) return request_push_slice(L, ip);
     }
-    if (!x->peer) return request_push_slice(L, SLICE("127.0.0.1"));
-    return request_push_slice(L, slice_of(text, conn_peer_text(x->peer, text)));
+    return request_push_slice(L, request_peer_text(x, text));
 }
 
 static int request_scheme(lua_State *L)

@@ -156,9 +156,13 @@ static int result_reason(lua_State *L)
 
 void result_open(lua_State *L, struct vm *vm)
 {
-    static const luaL_Reg functions[] = {{"reply", result_reply},         {"settle", result_settle},
-                                         {"traceback", result_traceback}, {"fields", result_fields},
-                                         {"reason", result_reason},       {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"reply", result_reply},
+                                         {"settle", result_settle},
+                                         {"traceback", result_traceback},
+                                         {"fields", result_fields},
+                                         {"reason", result_reason},
+                                         {"digest", result_digest},
+                                         {NULL, NULL}};
     vm_register(L, vm, functions);
     result_kinds_open(L, vm);
     result_failure_open(L, vm);
