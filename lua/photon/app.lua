@@ -163,7 +163,8 @@ local function add_builtin(scope, name, kind, pattern)
   add(scope, { kind = kind, method = "GET", pattern = pattern, place = place() })
 end
 
--- Prometheus text from the server's counters, and a plain "it runs". Both are served by C.
+-- Prometheus text from the server's counters, and a plain "it runs". Both are served by C alone: no
+-- middleware stands before them.
 function Scope:metrics(pattern)
   add_builtin(self, "app:metrics", "metrics", pattern or "/metrics")
 end

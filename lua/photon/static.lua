@@ -2,6 +2,7 @@
 -- middleware stands before them, by a handler that does what C would do.
 
 local core = require "photon.core"
+local loader = require "photon.loader"
 
 local M = { options = { "status", "headers", "type", "middleware" } }
 
@@ -15,9 +16,14 @@ local function is_directory(text)
   return code == 21 -- EISDIR
 end
 
+-- With a slash at its end; "" when it is not known.
+local function app_dir()
+  return type(loader.file) == "string" and loader.file:match "^.*/" or ""
+end
+
 local function render_body(body, options)
   if type(body) == "string" then
-    if is_directory(body) or core.app_dir and is_directory(core.app_dir .. "/" .. body) then
+    if is_directory(body) or is_directory(app_dir() .. body) then
       return nil, "is a directory; files are served by app:files"
     end
     return body, "text/plain; charset=utf-8"

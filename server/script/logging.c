@@ -25,8 +25,10 @@ static int logging_write(lua_State *L)
         if (i > 1) lua_pushliteral(L, " ");
         lua_pushvalue(L, i);
     }
-    if (count) lua_concat(L, 2 * count - 1);
-    else lua_pushliteral(L, "");
+    if (count)
+        lua_concat(L, 2 * count - 1);
+    else
+        lua_pushliteral(L, "");
     text.ptr = lua_tolstring(L, -1, &text.len);
     log_write_slice((enum log_level)lua_tointeger(L, lua_upvalueindex(2)), text);
     return 0;

@@ -2,6 +2,14 @@
 
 #include <stdio.h>
 
+enum { RESULT_KEEP = 1 << 18 };
+
+// One big reply must not hold its memory for ever.
+static void result_trim_scratch(struct vm *vm)
+{
+    if (vm->scratch.cap > RESULT_KEEP) buf_reset(&vm->scratch);
+}
+
 static void result_remember_if_failed(lua_State *L, struct vm *vm, struct exchange *x,
                                       const struct outcome *o)
 {
@@ -92,6 +100,7 @@ int result_reply(lua_State *L)
     result_remember_if_failed(L, vm, x, &o);
     if (o.stream) return result_hand_over_stream(L, vm, &o);
     result_send(x, &o);
+    result_trim_scratch(vm);
     return 0;
 }
 
@@ -105,6 +114,7 @@ static int result_settle(lua_State *L)
     result_read(L, vm, lua_toboolean(L, 3), &r, &o);
     luaL_checkstack(L, 8, "response");
     result_push_response(L, vm, &o);
+    result_trim_scratch(vm);
     return 1;
 }
 
