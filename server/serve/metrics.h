@@ -8,23 +8,32 @@
 #include "http/exchange.h"
 #include "serve/router.h"
 
-enum { METRICS_CLASSES = 5, METRICS_BUCKETS = 14 };
+enum {
+    METRICS_CLASSES = 5,
+    METRICS_BUCKETS = 16,     // 100 µs … 10 s
+    METRICS_ROUTES = 1 << 16, // most that are told apart in the life of the server
+};
 
-// One worker's numbers of one route (cell 0 of metrics_worker is for requests that matched none).
+// One worker's numbers of one route; route 0 stands for requests that matched none.
 struct metrics_cell {
-    _Atomic uint64_t by_class[METRICS_CLASSES]; // 1xx … 5xx
+    _Atomic uint64_t by_class[METRICS_CLASSES]; // [0]: gone before a status; then 2xx … 5xx
 };
 
 struct metrics; // the server's registry
 
+// NULL when there is no memory.
 struct metrics *metrics_new(unsigned workers);
-void metrics_free(struct metrics *m);
+void metrics_free(struct metrics *m); // NULL is harmless
 
 // The lasting number of a route, by method and pattern; made at its first registration. From any
-// one thread at a time (loads are serial). UINT32_MAX when there is no memory: counted as cell 0.
+// one thread at a time (loads are serial). UINT32_MAX when there is no memory, or METRICS_ROUTES
+// are known: counted as route 0.
 uint32_t metrics_route(struct metrics *m, struct slice method, struct slice pattern);
 
-// Counts a finished exchange (its status, duration since x->started, bytes) for `route_number`.
+// Counts a finished exchange (its status, duration since x->started, bytes of its body) for
+// `route_number`, on the worker's own thread. Streams have no duration that would say something and
+// are left out of the histogram. Reading a clock twice costs more than all the rest: with
+// x->started 0 (a reply that C gave at once) the exchange counts into the first bucket without.
 void metrics_count(struct metrics *m, unsigned worker, uint32_t route_number,
                    const struct exchange *x);
 
@@ -32,10 +41,11 @@ void metrics_count(struct metrics *m, unsigned worker, uint32_t route_number,
 struct metrics_gauges {
     uint64_t vm_bytes;
     unsigned workers, generations, generation; // alive, and the number of the current one
-    double uptime; // seconds
+    double uptime;                             // seconds
+    const char *version;
 };
 
-// The whole text. False when there is no memory.
+// The whole text, appended; from any thread. False when there is no memory.
 bool metrics_write(struct buf *to, struct metrics *m, const struct counters *sum,
                    const struct metrics_gauges *g);
 

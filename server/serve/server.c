@@ -7,6 +7,7 @@ void server_sum(const struct server *s, struct counters *sum)
         if (s->counters[i]) counters_sum(sum, s->counters[i]);
     }
     counters_sum(sum, &s->own);
+    counters_add(&sum->log_dropped, (int64_t)log_dropped());
 }
 
 static struct metrics_gauges server_gauges(const struct server *s)
@@ -16,6 +17,7 @@ static struct metrics_gauges server_gauges(const struct server *s)
         .generations = atomic_load_explicit(&s->generations, memory_order_relaxed),
         .generation = atomic_load_explicit(&s->generation, memory_order_relaxed),
         .uptime = (double)(uv_hrtime() - s->started) / 1e9,
+        .version = SERVER_VERSION,
     };
     for (unsigned i = 0; i < s->worker_count; i++)
         g.vm_bytes += atomic_load_explicit(&s->vm_bytes[i], memory_order_relaxed);

@@ -6,6 +6,8 @@
 #include "serve/config.h"
 #include "serve/metrics.h"
 
+#define SERVER_VERSION "0.1.0"
+
 enum { SERVER_MAX_WORKERS = CONFIG_MAX_WORKERS };
 
 struct server {
@@ -14,7 +16,7 @@ struct server {
     struct counters *counters[SERVER_MAX_WORKERS]; // each worker's own
     struct counters own;                           // of threads that are no workers
     struct metrics *metrics;
-    _Atomic uint32_t streams;     // open streams of all workers
+    _Atomic uint32_t streams;                      // open streams of all workers
     _Atomic uint64_t vm_bytes[SERVER_MAX_WORKERS]; // Lua heap of each worker's living VMs
     _Atomic unsigned generations, generation;
     _Atomic bool is_draining;
