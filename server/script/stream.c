@@ -7,6 +7,8 @@
 #include "script/task.h"
 #include "text/url.h"
 
+enum { STREAM_SLICE_MS = 8 }; // after which a producer that never waits lets others run
+
 // What a stream is to its VM, beside the stream itself: its handle, who waits for it to drain, and
 // whether it is to be pushed when the slice ends.
 struct stream_owner {
@@ -65,8 +67,15 @@ static void stream_forget_waiter(struct task *t)
     ((struct stream_owner *)s->owner)->waiter = NULL;
 }
 
-// After something was written: true, or a wait until the socket drains. The wait ends with true, or
-// with nil and "closed" (see photon.wait for what a task is resumed with).
+// A peer that takes bytes as fast as they are made never fills the socket; its producer must let
+// others run all the same. The clock is asked only when a send has pushed what was pending.
+static bool stream_has_run_long(const struct vm *vm, const struct stream *s)
+{
+    return s->pending.len == 0 && task_clock() - vm->slice_began >= STREAM_SLICE_MS;
+}
+
+// After something was written: true, or a wait until the socket drains or others have run. The wait
+// ends with true, or with nil and "closed" (see photon.wait for what a task is resumed with).
 static int stream_written(lua_State *L, struct stream *s, bool ok, const char *what)
 {
     struct vm *vm = vm_of(L);
@@ -74,14 +83,16 @@ static int stream_written(lua_State *L, struct stream *s, bool ok, const char *w
     struct task *t;
     if (!ok) return stream_closed(L);
     stream_touch(vm, s);
-    if (!stream_is_full(s) || o->waiter) {
+    bool is_full = stream_is_full(s) && !o->waiter;
+    if (!is_full && !(stream_has_run_long(vm, s) && lua_isyieldable(L))) {
         lua_pushboolean(L, true);
         return 1;
     }
     t = task_check_quiet_wait(L, vm, what);
     if (!t) return stream_closed(L);
-    o->waiter = t;
-    task_park(t, s, stream_forget_waiter);
+    task_park(t, s, is_full ? stream_forget_waiter : NULL);
+    if (is_full) o->waiter = t;
+    else task_wake(t);
     lua_rawgeti(L, LUA_REGISTRYINDEX, vm->refs[VM_REF_WAIT]);
     return lua_yield(L, 1);
 }

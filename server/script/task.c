@@ -159,7 +159,7 @@ static void task_die(struct task *t, const char *why)
     task_make_ready(t);
 }
 
-static uint64_t task_clock_ms(void)
+uint64_t task_clock(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
@@ -203,10 +203,11 @@ static int task_push_signal(struct task *t, bool is_beginning)
 static void task_run(struct task *t, bool is_beginning)
 {
     struct vm *vm = t->vm;
-    uint64_t began = task_clock_ms(), ms;
+    uint64_t ms;
     int status;
     assert(vm->current == NULL);
     vm->current = t;
+    vm->slice_began = task_clock();
     t->state = TASK_RUNNING;
     counters_add(&vm->counters->lua_entries, 1);
     status = guard_resume(vm->guard, t->co, task_push_signal(t, is_beginning),
@@ -217,7 +218,7 @@ static void task_run(struct task *t, bool is_beginning)
         return;
     }
     vm->current = NULL;
-    ms = task_clock_ms() - began;
+    ms = task_clock() - vm->slice_began;
     if (ms > vm->limits->lua_slow) task_report_slow(t, ms);
     if (guard_is_stopped(vm->guard)) counters_add(&vm->counters->lua_stopped, 1);
     if (status == LUA_YIELD && t->state != TASK_RUNNING) {

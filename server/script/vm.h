@@ -13,6 +13,8 @@
 #include "wire/loop.h"
 
 struct task;
+struct luv_state;
+struct offload;
 struct stream;
 struct stream_host;
 struct guard;
@@ -87,6 +89,7 @@ struct vm {
     struct list idle;        // finished tasks with their coroutines, kept for reuse
     unsigned idle_count, task_count;
     struct task *current;    // the task that runs now, NULL outside Lua
+    uint64_t slice_began;    // task_clock, when the present slice began
     struct list after;       // what is to be done when the present slice ends
     int refs[VM_REFS];       // registry references of what C needs often
     void (*on_abandoned)(struct vm *vm); // the guard has given this VM up
@@ -96,6 +99,8 @@ struct vm {
     lua_Alloc allocate;      // LuaJIT's own allocator behind ours
     void *allocate_data;
     struct list objects;     // C objects that Lua owns, given up without __gc when abandoned
+    struct luv_state *luv;   // once `require "luv"` has been used
+    struct offload *offload; // once photon.offload has been used
     struct guard *guard;     // of the thread that runs this VM; NULL: not guarded
 };
 

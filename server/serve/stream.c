@@ -30,7 +30,11 @@ static bool stream_make_reply(struct exchange *x, const struct stream_spec *spec
         if (!name.ptr || !value.ptr || !headers_add(&reply->headers, a, name, value)) return false;
     }
     struct slice type = arena_copy(a, stream_content_type(spec));
-    return type.ptr && stream_add_default(reply, a, SLICE("content-type"), type) &&
+    char *id = arena_alloc(a, EXCHANGE_ID);
+    if (!id || !type.ptr) return false;
+    exchange_id(x, id);
+    return stream_add_default(reply, a, SLICE("x-request-id"), slice_of(id, EXCHANGE_ID)) &&
+           stream_add_default(reply, a, SLICE("content-type"), type) &&
            stream_add_default(reply, a, SLICE("cache-control"), SLICE("no-store, no-transform")) &&
            stream_add_default(reply, a, SLICE("x-accel-buffering"), SLICE("no"));
 }
