@@ -1,0 +1,157 @@
+-- Client sockets for specs that look at the wire: TCP to this machine, with time limits.
+local ffi = require "ffi"
+
+if not pcall(ffi.sizeof, "struct spec_sockaddr") then
+  ffi.cdef [[
+  struct spec_sockaddr { uint16_t family; uint16_t port; uint8_t address[4]; uint8_t zero[8]; };
+  struct spec_pollfd { int fd; short events; short revents; };
+  struct spec_linger { int on; int seconds; };
+  struct spec_timespec { long seconds; long nanoseconds; };
+  int spec_socket(int, int, int) __asm__("socket");
+  int spec_connect(int, const struct spec_sockaddr *, uint32_t) __asm__("connect");
+  int spec_setsockopt(int, int, int, const void *, uint32_t) __asm__("setsockopt");
+  long spec_send(int, const char *, size_t, int) __asm__("send");
+  long spec_recv(int, char *, size_t, int) __asm__("recv");
+  int spec_shutdown(int, int) __asm__("shutdown");
+  int spec_close(int) __asm__("close");
+  int spec_poll(struct spec_pollfd *, unsigned long, int) __asm__("poll");
+  int spec_clock_gettime(int, struct spec_timespec *) __asm__("clock_gettime");
+  ]]
+end
+
+local C = ffi.C
+local AF_INET, SOCK_STREAM, SOCK_CLOEXEC = 2, 1, 0x80000
+local SOL_SOCKET, SO_LINGER, SO_RCVBUF, IPPROTO_TCP, TCP_NODELAY = 1, 13, 8, 6, 1
+local MSG_NOSIGNAL, MSG_DONTWAIT, EAGAIN, EINTR = 0x4000, 0x40, 11, 4
+local POLLIN, POLLOUT = 1, 4
+local CHUNK = 262144
+
+local socket = { reading = POLLIN, writing = POLLOUT }
+
+local Socket = {}
+Socket.__index = Socket
+
+local bytes = ffi.new("char[?]", CHUNK)
+local timespec = ffi.new "struct spec_timespec"
+
+-- Seconds of a clock that only goes forward.
+function socket.now()
+  C.spec_clock_gettime(1, timespec)
+  return tonumber(timespec.seconds) + tonumber(timespec.nanoseconds) / 1e9
+end
+
+-- Waits until one of { { socket =, events = }, … } is ready, at most `seconds`; sets `ready` of each.
+function socket.poll(list, seconds)
+  local fds = ffi.new("struct spec_pollfd[?]", #list)
+  for i, item in ipairs(list) do fds[i - 1].fd, fds[i - 1].events = item.socket.fd, item.events end
+  C.spec_poll(fds, #list, math.max(0, math.ceil(seconds * 1000)))
+  for i, item in ipairs(list) do item.ready = fds[i - 1].revents ~= 0 end
+end
+
+function socket.sleep(seconds)
+  C.spec_poll(nil, 0, math.ceil(seconds * 1000))
+end
+
+-- Connects to a port of 127.0.0.1: a socket, or nil and the error number. `receive_buffer` makes a
+-- reader that the kernel keeps little for.
+function socket.connect(port, receive_buffer)
+  local fd = C.spec_socket(AF_INET, SOCK_STREAM + SOCK_CLOEXEC, 0)
+  assert(fd >= 0, "no socket")
+  local function set(level, option, value)
+    C.spec_setsockopt(fd, level, option, ffi.new("int[1]", value), 4)
+  end
+  if receive_buffer then set(SOL_SOCKET, SO_RCVBUF, receive_buffer) end
+  set(IPPROTO_TCP, TCP_NODELAY, 1)
+  local address = ffi.new "struct spec_sockaddr"
+  address.family, address.port = AF_INET, bit.rshift(bit.bswap(port), 16)
+  address.address[0], address.address[3] = 127, 1
+  if C.spec_connect(fd, address, ffi.sizeof(address)) ~= 0 then
+    local code = ffi.errno()
+    C.spec_close(fd)
+    return nil, code
+  end
+  return setmetatable({ fd = fd, received = "", is_closed = false }, Socket)
+end
+
+-- Without waiting: the number of bytes taken, 0 when none can be now, nil when the peer is gone.
+function Socket:try_send(text, from)
+  local rest = #text - from + 1
+  local n = C.spec_send(self.fd, ffi.cast("const char *", text) + from - 1, rest, MSG_NOSIGNAL + MSG_DONTWAIT)
+  if n >= 0 then return tonumber(n) end
+  local code = ffi.errno()
+  if code == EAGAIN or code == EINTR then return 0 end
+  return nil
+end
+
+-- Without waiting: adds what there is to `received`; true when something came. Sets is_closed.
+function Socket:try_receive()
+  if self.is_closed then return false end
+  local n = tonumber(C.spec_recv(self.fd, bytes, CHUNK, MSG_DONTWAIT))
+  if n > 0 then
+    self.received = self.received .. ffi.string(bytes, n)
+    return true
+  end
+  local code = ffi.errno()
+  if n == 0 or (code ~= EAGAIN and code ~= EINTR) then self.is_closed = true end
+  return false
+end
+
+-- Sends everything, reading meanwhile so that neither side blocks the other. False when the peer
+-- went or took nothing for `seconds` (5).
+function Socket:send(text, seconds)
+  local from, limit = 1, socket.now() + (seconds or 5)
+  while from <= #text do
+    local n = self:try_send(text, from)
+    if not n or socket.now() > limit then return false end
+    from = from + n
+    if n == 0 then
+      socket.poll({ { socket = self, events = self.is_closed and POLLOUT or POLLIN + POLLOUT } }, 0.05)
+      self:try_receive()
+    end
+  end
+  return true
+end
+
+-- Waits at most `seconds` for bytes; true when some came.
+function Socket:receive(seconds)
+  if self.is_closed then return false end
+  socket.poll({ { socket = self, events = POLLIN } }, seconds)
+  return self:try_receive()
+end
+
+-- Reads until done(received) is true: true; false after `seconds` (5) or when the peer closed before.
+function Socket:receive_until(done, seconds)
+  local limit = socket.now() + (seconds or 5)
+  while not done(self.received) do
+    if self.is_closed or socket.now() >= limit then return false end
+    self:receive(limit - socket.now())
+  end
+  return true
+end
+
+-- Whether the peer closes within `seconds` (5).
+function Socket:is_closed_within(seconds)
+  local limit = socket.now() + (seconds or 5)
+  while not self.is_closed and socket.now() < limit do self:receive(limit - socket.now()) end
+  return self.is_closed
+end
+
+-- Says that nothing more will be sent.
+function Socket:finish()
+  C.spec_shutdown(self.fd, 1)
+end
+
+function Socket:close()
+  if self.fd < 0 then return end
+  C.spec_close(self.fd)
+  self.fd, self.is_closed = -1, true
+end
+
+-- Closes by a reset.
+function Socket:reset()
+  local linger = ffi.new("struct spec_linger", { 1, 0 })
+  C.spec_setsockopt(self.fd, SOL_SOCKET, SO_LINGER, linger, ffi.sizeof(linger))
+  self:close()
+end
+
+return socket
