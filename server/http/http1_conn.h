@@ -1,4 +1,5 @@
-// http1_conn: what http1.c (the driver) and http1_reply.c (the replies) share; for them alone.
+// http1_conn: what http1.c (the driver), http1_reply.c (the replies), http1_wait.c (the timers) and
+// http1_host.c share; for them alone.
 #ifndef PHOTON_HTTP_HTTP1_CONN_H
 #define PHOTON_HTTP_HTTP1_CONN_H
 
@@ -48,5 +49,18 @@ extern const struct exchange_ops http1_ops;
 
 // Goes on with the connection on the next turn (an exchange has ended, or wants body).
 void http1_go_on(struct http1 *h);
+
+// Closes gracefully, once.
+void http1_close(struct http1 *h);
+
+// The current exchange is over; the connection goes on or ends.
+void http1_finish(struct http1 *h, enum exchange_end how);
+
+// Answers a request that cannot be served, through an exchange of its own. False when there is no
+// memory (the connection is closed then).
+bool http1_refuse(struct http1 *h, const struct http1_found *found);
+
+// Looks what the connection waits for now, and sees that its timer runs.
+void http1_arm(struct http1 *h, bool has_rest);
 
 #endif

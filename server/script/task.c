@@ -199,6 +199,24 @@ static int task_push_signal(struct task *t, bool is_beginning)
     return 2;
 }
 
+#ifdef PHOTON_HOSTILE
+static int task_collect_all(lua_State *L)
+{
+    lua_gc(L, LUA_GCCOLLECT, 0);
+    return 0;
+}
+#endif
+
+// What a hostile build does at each crossing: what is not anchored dies now, not some day.
+static void task_collect(struct vm *vm)
+{
+#ifdef PHOTON_HOSTILE
+    if (lua_cpcall(vm->L, task_collect_all, NULL) != 0) lua_settop(vm->L, 0);
+#else
+    (void)vm;
+#endif
+}
+
 // One slice.
 static void task_run(struct task *t, bool is_beginning)
 {
@@ -206,6 +224,7 @@ static void task_run(struct task *t, bool is_beginning)
     uint64_t ms;
     int status;
     assert(vm->current == NULL);
+    task_collect(vm);
     vm->current = t;
     vm->slice_began = task_clock();
     t->state = TASK_RUNNING;
