@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <stdlib.h>
+#include "serve/server.h"
 
 // An address as IPv6; IPv4 as ::ffff:a.b.c.d.
 struct request_net {
@@ -57,30 +58,52 @@ static bool request_is_trusted(const struct request_trust *trust, const uint8_t 
     return false;
 }
 
+static bool request_trust_add(struct request_trust *trust, struct slice text)
+{
+    if (slice_equals(text, SLICE("unix"))) {
+        trust->trusts_unix = true;
+        return true;
+    }
+    return request_parse_net(text, &trust->nets[trust->count++]);
+}
+
+// What a flag or the environment says stands instead of the app's list.
+static const struct config *request_config(struct vm *vm)
+{
+    const struct config *config = vm->server ? vm->server->config : NULL;
+    return config && config->has_trusted ? config : NULL;
+}
+
+static int request_refuse_entry(lua_State *L, struct slice text)
+{
+    lua_pushnil(L);
+    request_push_slice(L, text);
+    return 2;
+}
+
 // core.request_trust(list): the trusted proxies: addresses, networks (10.0.0.0/8) and "unix"; or
 // nil and the entry that is none of these.
 static int request_set_trust(lua_State *L)
 {
     struct vm *vm = vm_of(L);
+    const struct config *config = request_config(vm);
     luaL_checktype(L, 1, LUA_TTABLE);
-    int count = (int)lua_objlen(L, 1);
+    int count = config ? (int)config->trusted_count : (int)lua_objlen(L, 1);
     struct request_trust *trust =
         lua_newuserdata(L, sizeof *trust + (size_t)count * sizeof *trust->nets);
     trust->count = 0;
     trust->trusts_unix = false;
-    for (int i = 1; i <= count; i++) {
+    for (int i = 0; i < count; i++) {
         struct slice text;
-        lua_rawgeti(L, 1, i);
-        text.ptr = luaL_checklstring(L, -1, &text.len);
-        if (slice_equals(text, SLICE("unix"))) {
-            trust->trusts_unix = true;
-        } else if (!request_parse_net(text, &trust->nets[trust->count++])) {
-            lua_pushnil(L);
-            lua_insert(L, -2);
-            return 2;
-        }
+        lua_rawgeti(L, 1, i + 1); // the table keeps the text alive
+        if (config)
+            text = config->trusted[i];
+        else
+            text.ptr = luaL_checklstring(L, -1, &text.len);
         lua_pop(L, 1);
+        if (!request_trust_add(trust, text)) return request_refuse_entry(L, text);
     }
+    luaL_unref(L, LUA_REGISTRYINDEX, vm->refs[VM_REF_TRUST]);
     vm->refs[VM_REF_TRUST] = luaL_ref(L, LUA_REGISTRYINDEX);
     lua_pushboolean(L, true);
     return 1;

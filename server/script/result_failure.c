@@ -60,7 +60,8 @@ int result_traceback(lua_State *L)
 {
     struct vm *vm = vm_of(L);
     lua_settop(L, 1);
-    if (result_kind_of(L, vm, 1) == RESULT_PLAIN) result_make_failure(L, vm, NULL);
+    enum result_kind kind = result_kind_of(L, vm, 1);
+    if (kind == RESULT_PLAIN || kind == RESULT_REQUEST) result_make_failure(L, vm, NULL);
     return 1;
 }
 

@@ -22,6 +22,8 @@ enum result_kind result_kind_of(lua_State *L, struct vm *vm, int index)
         kind = RESULT_PROBLEM;
     else if (result_has_mark(L, vm, VM_REF_FAILURE))
         kind = RESULT_FAILURE;
+    else if (result_has_mark(L, vm, VM_REF_REQUEST))
+        kind = RESULT_REQUEST;
     lua_pop(L, 1);
     if (kind != RESULT_PLAIN) return kind;
     lua_pushvalue(L, index);

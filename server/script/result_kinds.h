@@ -10,6 +10,7 @@ enum result_kind {
     RESULT_PROBLEM,  // { status, detail, extra, headers }
     RESULT_FAILURE,  // { message, trace, status }
     RESULT_CANCELLED,
+    RESULT_REQUEST, // a request, which nobody means to send
 };
 
 // Called by result_open, with the core table on top of the stack.

@@ -199,6 +199,10 @@ static bool result_read_body(lua_State *L, struct vm *vm, const struct returned 
         kind = result_kind_of(L, vm, r->first);
         if (kind == RESULT_RESPONSE || kind == RESULT_PROBLEM)
             return result_read_response(L, vm, r, r->first, kind, o);
+        if (kind == RESULT_REQUEST) {
+            lua_pushliteral(L, "the handler returned the request itself");
+            return false;
+        }
         if (kind != RESULT_PLAIN) { // a failure or photon.cancelled, handed on instead of raised
             lua_pushvalue(L, r->first);
             return false;
