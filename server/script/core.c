@@ -2,8 +2,10 @@
 
 #include "script/json.h"
 #include "script/logging.h"
+#include "script/luv.h"
 #include "script/request.h"
 #include "script/result.h"
+#include "script/shared.h"
 #include "script/stream.h"
 #include "script/task.h"
 
@@ -14,6 +16,8 @@ void core_open(lua_State *L, struct vm *vm)
     result_open(L, vm);
     stream_lua_open(L, vm);
     logging_open(L, vm);
+    shared_lua_open(L, vm);
+    luv_lua_open(L, vm);
     json_open(L);
     lua_setfield(L, -2, "json");
 }

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "script/guard.h"
-#include "serve/router.h"
+#include "script/task_private.h"
 
 enum { TASK_IDLE_MAX = 1024 }; // coroutines kept for reuse
 
@@ -114,7 +114,7 @@ static void task_release(struct task *t)
     counters_add(&vm->counters->tasks, -1);
 }
 
-static void task_make_ready(struct task *t)
+void task_make_ready(struct task *t)
 {
     if (t->vm->phase == VM_ABANDONED) return;
     t->state = TASK_READY;
@@ -164,22 +164,6 @@ uint64_t task_clock(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-static void task_report_slow(struct task *t, uint64_t ms)
-{
-    struct vm *vm = t->vm;
-    const struct route *route = t->x ? t->x->route : NULL;
-    counters_add(&vm->counters->lua_slow, 1);
-    if (route) {
-        log_write(LOG_WARN, "%.*s %.*s (%.*s) ran %llu ms without waiting (lua_slow is %u ms)",
-                  (int)route->method.len, route->method.ptr, (int)route->pattern.len,
-                  route->pattern.ptr, (int)route->place.len, route->place.ptr,
-                  (unsigned long long)ms, vm->limits->lua_slow);
-    } else {
-        log_write(LOG_WARN, "a task ran %llu ms without waiting (lua_slow is %u ms)",
-                  (unsigned long long)ms, vm->limits->lua_slow);
-    }
 }
 
 // What a coroutine is resumed with: the task itself at the beginning; after a wait true, or nil and
@@ -327,60 +311,6 @@ struct task *task_spawn(lua_State *L, struct vm *vm, bool is_detached)
     return t;
 }
 
-void task_park(struct task *t, void *data, void (*on_cancel)(struct task *t))
-{
-    t->state = TASK_PARKED;
-    t->wait_data = data;
-    t->on_cancel = on_cancel;
-}
-
-void task_wake(struct task *t)
-{
-    if (t->state != TASK_PARKED) return;
-    t->on_cancel = NULL;
-    t->wait_data = NULL;
-    task_make_ready(t);
-}
-
-void task_cancel(struct task *t)
-{
-    struct list *child;
-    if (t->state == TASK_IDLE || t->is_cancelled) return;
-    t->is_cancelled = true;
-    if (t->state == TASK_PARKED) {
-        void (*undo)(struct task *) = t->on_cancel;
-        if (undo) undo(t);
-        task_wake(t);
-    }
-    while ((child = list_take(&t->children)) != NULL) {
-        task_cancel(list_entry(child, struct task, sibling));
-    }
-}
-
-void task_cancel_all(struct vm *vm, bool keep_scoped)
-{
-    // Cancelling frees nothing at once, so the list holds still.
-    for (struct list *n = vm->tasks.next; n != &vm->tasks; n = n->next) {
-        struct task *t = list_entry(n, struct task, node);
-        bool is_scoped = t->slot && t->slot->x;
-        if (!(keep_scoped && (is_scoped || t->kind != TASK_CALL))) task_cancel(t);
-    }
-}
-
-void task_scope_over(struct vm_slot *slot, bool is_done)
-{
-    struct list scoped, *node;
-    if (slot->has_closers) task_call(slot->vm, "closed", vm_slot_handle(slot), 0);
-    list_init(&scoped);
-    list_move_all(&scoped, &slot->tasks);
-    while ((node = list_take(&scoped)) != NULL) {
-        struct task *t = list_entry(node, struct task, scoped);
-        t->slot = NULL;
-        t->x = NULL;
-        if (!is_done && !t->is_detached) task_cancel(t);
-    }
-}
-
 void task_load_door(lua_State *L, struct vm *vm)
 {
     vm->turn.on_turn = task_on_turn;
@@ -390,28 +320,4 @@ void task_load_door(lua_State *L, struct vm *vm)
     lua_getfield(L, -1, "body");
     vm->refs[VM_REF_DOOR] = luaL_ref(L, LUA_REGISTRYINDEX);
     lua_pop(L, 1);
-}
-
-void task_abandon_all(struct vm *vm)
-{
-    for (struct list *n = vm->tasks.next; n != &vm->tasks; n = n->next) {
-        struct task *t = list_entry(n, struct task, node);
-        timer_stop(&t->timer);
-        list_remove(&t->ready);
-    }
-    list_init(&vm->after);
-    loop_forget(&vm->turn);
-    vm->current = NULL;
-}
-
-void task_free_all(struct vm *vm)
-{
-    struct list *node;
-    list_move_all(&vm->idle, &vm->tasks);
-    while ((node = list_take(&vm->idle)) != NULL) {
-        struct task *t = list_entry(node, struct task, node);
-        timer_stop(&t->timer);
-        mem_free(t);
-    }
-    if (vm->loop) loop_forget(&vm->turn);
 }

@@ -1,0 +1,77 @@
+// What a stream is asked to be: the spec table, and where its client left off.
+#include "script/stream_spec.h"
+
+#include "text/url.h"
+
+struct slice stream_name_arg(lua_State *L, int index, const char *what)
+{
+    struct slice name = {0};
+    int type = lua_type(L, index);
+    if (type != LUA_TSTRING && type != LUA_TNUMBER) {
+        luaL_error(L, "%s is a string, not %s", what, luaL_typename(L, index));
+    }
+    name.ptr = lua_tolstring(L, index, &name.len);
+    return name;
+}
+
+bool stream_field(lua_State *L, const char *name)
+{
+    lua_pushstring(L, name);
+    lua_rawget(L, 2);
+    return !lua_isnil(L, -1);
+}
+
+static double stream_spec_number(lua_State *L, const char *name, double otherwise, double least)
+{
+    double value;
+    if (!stream_field(L, name)) return otherwise;
+    value = lua_tonumber(L, -1);
+    if (lua_type(L, -1) != LUA_TNUMBER || !(value >= least)) {
+        luaL_error(L, "%s of a stream is a number from %f up", name, least);
+    }
+    return value;
+}
+
+bool stream_spec_flag(lua_State *L, const char *name)
+{
+    return stream_field(L, name) && lua_toboolean(L, -1);
+}
+
+// Reads the spec table at index 2.
+void stream_read_spec(lua_State *L, struct stream_spec *spec)
+{
+    *spec = (struct stream_spec){.heartbeat = 15000, .retry = -1, .buffer = 65536};
+    if (!lua_istable(L, 2)) return;
+    spec->heartbeat = (uint64_t)(stream_spec_number(L, "heartbeat", 15, 0) * 1000);
+    spec->retry = (int64_t)stream_spec_number(L, "retry", -1, 0);
+    spec->buffer = (size_t)stream_spec_number(L, "buffer", 65536, 1);
+    spec->max_duration = (uint64_t)(stream_spec_number(L, "max_duration", 0, 0) * 1000);
+    if (stream_field(L, "reload")) {
+        spec->reconnects = strcmp(luaL_checkstring(L, -1), "reconnect") == 0;
+    }
+    if (stream_field(L, "type")) {
+        spec->content_type = stream_name_arg(L, -1, "the type of a stream");
+        bool is_sse = strncasecmp(spec->content_type.ptr, "text/event-stream", 17) == 0;
+        bool is_lines = strncasecmp(spec->content_type.ptr, "application/x-ndjson", 20) == 0;
+        spec->type = is_sse ? STREAM_SSE : is_lines ? STREAM_NDJSON : STREAM_BYTES;
+    }
+}
+
+// The header, or the query's last_event_id for clients that cannot set headers.
+bool stream_push_last_id(lua_State *L, struct exchange *x)
+{
+    const struct header *h = headers_find(&x->request.headers, SLICE("last-event-id"));
+    struct slice rest = x->request.query, name, value;
+    if (h) {
+        lua_pushlstring(L, h->value.ptr, h->value.len);
+        return true;
+    }
+    while (url_next_pair(&rest, &name, &value)) {
+        if (!slice_equals(name, SLICE("last_event_id"))) continue;
+        char *text = lua_newuserdata(L, value.len + 1);
+        long len = url_decode(text, value, true);
+        if (len >= 0) lua_pushlstring(L, text, (size_t)len);
+        return len >= 0;
+    }
+    return false;
+}
