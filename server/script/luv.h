@@ -1,0 +1,24 @@
+// luv: `require "luv"` bound to the worker's loop, and tamed. Its callbacks run as tasks, its
+// errors are logged; what would stop, walk or leave the loop, start threads or change the process
+// is absent; handles cannot be made while an app loads. Every handle and every request in flight is
+// known here, so that a VM is closed only after all of them, and so that none calls into a VM that
+// was given up.
+#ifndef PHOTON_SCRIPT_LUV_H
+#define PHOTON_SCRIPT_LUV_H
+
+#include "script/vm.h"
+
+// Makes luv (also under the name uv) available to `require`. May raise.
+void luv_lua_open(lua_State *L, struct vm *vm);
+
+// How many handles and requests of the VM are not closed yet.
+unsigned luv_open_handles(const struct vm *vm);
+
+// On the loop's thread: closes all handles and cancels all requests. No Lua runs for them any more
+// (the VM's phase must be VM_CLOSING); done when luv_open_handles is 0, some turns later.
+void luv_close_handles(struct vm *vm);
+
+// The same for a VM that was given up (VM_ABANDONED): its Lua state is not touched, now or later.
+void luv_abandon(struct vm *vm);
+
+#endif
