@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -77,6 +78,19 @@ static void probe_on_close(struct conn *c, enum conn_end how)
 static const struct conn_protocol probe_protocol = {probe_on_bytes, probe_on_eof, probe_on_drain,
                                                     probe_on_close};
 
+// A case that waits in vain gives up after ten seconds without progress.
+static uint64_t probe_progress;
+
+static inline void probe_went_on(void)
+{
+    probe_progress = uv_hrtime();
+}
+
+static inline bool probe_is_stuck(void)
+{
+    return uv_hrtime() - probe_progress > UINT64_C(10000000000);
+}
+
 static bool probe_tcp_pair(int pair[2])
 {
     struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -88,6 +102,9 @@ static bool probe_tcp_pair(int pair[2])
                     getsockname(listening, (struct sockaddr *)&name, &len) == 0 &&
                     connect(pair[1], (struct sockaddr *)&name, len) == 0;
     pair[0] = is_ready ? accept(listening, NULL, NULL) : -1;
+    int on = 1; // as listeners set it
+    setsockopt(pair[0], IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    setsockopt(pair[1], IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     close(listening);
     return pair[0] >= 0;
 }
@@ -105,6 +122,7 @@ static inline void probe_begin(struct probe *p, bool is_tcp)
         CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
     *p = (struct probe){.peer = pair[1]};
     fcntl(p->peer, F_SETFL, O_NONBLOCK);
+    probe_went_on();
     p->conn = conn_open(&loop, pair[0], &peer, &probe_protocol, p);
 }
 
@@ -125,18 +143,19 @@ static inline void probe_finish(struct probe *p)
 }
 
 // Runs turns until the peer has read `len` bytes, or its end of file (then the result is shorter),
-// or an error (-1 with errno). Gives up after many idle turns.
+// or an error (-1 with errno).
 static inline long probe_read(struct probe *p, char *to, size_t len)
 {
     size_t have = 0;
-    for (int idle = 0; have < len && idle < 2000;) {
+    probe_went_on();
+    while (have < len && !probe_is_stuck()) {
         ssize_t n = read(p->peer, to + have, len - have);
         if (n == 0) break;
         if (n < 0 && errno != EAGAIN) return -1;
         if (n < 0)
-            loop_run_once(&loop, 1), idle++;
+            loop_run_once(&loop, 1);
         else
-            have += (size_t)n, idle = 0;
+            have += (size_t)n, probe_went_on();
     }
     return (long)have;
 }
@@ -144,13 +163,14 @@ static inline long probe_read(struct probe *p, char *to, size_t len)
 // Runs turns until everything is written.
 static inline bool probe_write(struct probe *p, const char *from, size_t len)
 {
-    for (int idle = 0; len && idle < 2000;) {
+    probe_went_on();
+    while (len && !probe_is_stuck()) {
         ssize_t n = send(p->peer, from, len, MSG_NOSIGNAL);
         if (n < 0 && errno != EAGAIN) return false;
         if (n < 0)
-            loop_run_once(&loop, 1), idle++;
+            loop_run_once(&loop, 1);
         else
-            from += n, len -= (size_t)n, idle = 0;
+            from += n, len -= (size_t)n, probe_went_on();
     }
     return len == 0;
 }
