@@ -4,6 +4,7 @@
 #include "http/http1.h"
 #include "script/app_private.h"
 #include "script/luv.h"
+#include "script/offload.h"
 #include "script/stream.h"
 #include "script/task.h"
 
@@ -41,6 +42,7 @@ static bool app_close(struct app_part *part)
         part->is_closing = true;
         vm->phase = VM_CLOSING;
         luv_close_handles(vm);
+        offload_close(vm);
     }
     return luv_open_handles(vm) == 0;
 }
@@ -142,6 +144,7 @@ void app_on_abandoned(struct vm *vm)
               "its requests get 503 and a fresh VM takes over", host->worker, vm->memory);
     task_abandon_all(vm);
     luv_abandon(vm);
+    offload_close(vm);
     for (uint32_t i = 0; i < vm->slot_count; i++) {
         if (vm->slots[i]->x) exchange_error(vm->slots[i]->x, 503, "the handler was stopped", NULL);
     }

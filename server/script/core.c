@@ -3,6 +3,7 @@
 #include "script/json.h"
 #include "script/logging.h"
 #include "script/luv.h"
+#include "script/offload.h"
 #include "script/request.h"
 #include "script/result.h"
 #include "script/shared.h"
@@ -18,6 +19,7 @@ void core_open(lua_State *L, struct vm *vm)
     logging_open(L, vm);
     shared_lua_open(L, vm);
     luv_lua_open(L, vm);
+    offload_open(L, vm, core_open);
     json_open(L);
     lua_setfield(L, -2, "json");
 }
