@@ -53,6 +53,7 @@ static void luv_check_phase(lua_State *L, const struct vm *vm)
     if (vm->phase == VM_LOADING) {
         luaL_error(L, "luv handles cannot be made while the app loads: use app:on_start");
     }
+    if (!vm->loop) luaL_error(L, "there is no loop for luv here");
     if (vm->phase != VM_SERVING) luaL_error(L, "luv handles cannot be made any more");
 }
 
