@@ -1,0 +1,6 @@
+-- What the stream API makes of events: the cases of spec/cases/sse_encode.jsonl, fired at a real server.
+local conformance = require "spec.conformance.server"
+
+describe("sse_encode:", function()
+  conformance.describe("spec/cases/sse_encode.jsonl")
+end)
