@@ -8,11 +8,11 @@ local FLOORS = {
   { name = "base", rooms = "slice list mem buf arena payload counters limits log" },
   { name = "text", rooms = "headers message url date mime json sse http1_guard http1_read http1_write" },
   { name = "wire", rooms = "wheel loop timer conn listener file" },
-  { name = "http", rooms = "exchange http1" },
+  { name = "http", rooms = "exchange http1 memory" },
   { name = "serve", rooms = "router fixed files stream channel shared metrics config server" },
-  { name = "script", rooms = "embedded library guard json vm task request task_wait vm_slot result logging "
-    .. "stream app" },
-  { name = "", rooms = "worker acceptor control supervisor main" },
+  { name = "script", rooms = "embedded library guard json pack vm logging shared task luv offload request result "
+    .. "stream channel task_wait vm_slot core app" },
+  { name = "", rooms = "sockets worker acceptor reload control watch service supervisor cmd main" },
 }
 
 local LIBRARIES = {
