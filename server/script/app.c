@@ -234,7 +234,7 @@ static bool app_run_files(struct app_part *part, bool *is_lost, char error[APP_E
     lua_rawgeti(L, LUA_REGISTRYINDEX, run);
     status = guard_pcall(guard_here(), L, 0, 0, 0, vm->limits->lua_budget);
     if (status == GUARD_ABANDONED) {
-        vm->phase = VM_ABANDONED;
+        vm_abandon(vm);
         *is_lost = true;
         snprintf(error, APP_ERROR, "%s ran over lua_budget (%u ms) while it was loaded, and could "
                  "not be stopped; the code at its top level must end", part->generation->file,

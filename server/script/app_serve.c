@@ -11,7 +11,7 @@ static void app_log_access(const struct exchange *x)
     struct log_access entry = {
         .method = x->request.method_name,
         .target = x->request.target,
-        .ip = slice_of(ip, conn_peer_text(x->peer, ip)),
+        .ip = slice_of(ip, x->peer ? conn_peer_text(x->peer, ip) : 0),
         .id = slice_of(id, EXCHANGE_ID),
         .status = x->status,
         .bytes = x->bytes_out,

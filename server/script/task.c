@@ -216,7 +216,7 @@ static void task_run(struct task *t, bool is_beginning)
     status = guard_resume(vm->guard, t->co, task_push_signal(t, is_beginning),
                           vm->limits->lua_budget);
     if (status == GUARD_ABANDONED) {
-        vm->phase = VM_ABANDONED;
+        vm_abandon(vm);
         if (vm->on_abandoned) vm->on_abandoned(vm);
         return;
     }

@@ -1,6 +1,7 @@
 #include "script/vm.h"
 
 #include <lualib.h>
+#include <stdatomic.h>
 #include "base/log.h"
 #include "base/mem.h"
 #include "script/library.h"
@@ -40,6 +41,10 @@ static int vm_open_core(lua_State *L)
     lua_pushcfunction(L, vm_exit_refused);
     lua_setfield(L, -2, "exit");
     library_open(L);
+    // The registry's list of free references exists from now on, so that luaL_unref never allocates
+    // and can be called outside of protection.
+    lua_pushboolean(L, true);
+    luaL_unref(L, LUA_REGISTRYINDEX, luaL_ref(L, LUA_REGISTRYINDEX));
     lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
     lua_newtable(L);
     opening->core(L, opening->vm);
@@ -84,6 +89,13 @@ void vm_free(struct vm *vm)
     vm_slots_reset(vm);
     buf_reset(&vm->scratch);
     mem_free(vm);
+}
+
+void vm_abandon(struct vm *vm)
+{
+    static struct vm *_Atomic lost;
+    vm->phase = VM_ABANDONED;
+    vm->next_lost = atomic_exchange(&lost, vm);
 }
 
 void vm_register(lua_State *L, struct vm *vm, const luaL_Reg *functions)

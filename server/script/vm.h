@@ -92,6 +92,7 @@ struct vm {
     uint64_t slice_began;    // task_clock, when the present slice began
     struct list after;       // what is to be done when the present slice ends
     int refs[VM_REFS];       // registry references of what C needs often
+    struct vm *next_lost;    // of the abandoned ones
     void (*on_abandoned)(struct vm *vm); // the guard has given this VM up
 
     struct buf scratch;      // for encoders inside one call from Lua; survives a raised error
@@ -112,6 +113,10 @@ struct vm *vm_new(struct loop *loop, const struct limits *limits, struct counter
 
 // Closes the Lua state; no task lives and no loop-bound object is open. Any thread.
 void vm_free(struct vm *vm);
+
+// The guard has given it up: its state is unknown. It is kept for ever, in a list, so that what still
+// points to it stays valid.
+void vm_abandon(struct vm *vm);
 
 // The VM of a C function registered by vm_register.
 static inline struct vm *vm_of(lua_State *L)
