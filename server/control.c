@@ -1,0 +1,196 @@
+#include "control.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/log.h"
+#include "base/mem.h"
+
+enum { CONTROL_LINE = 64, CONTROL_WAIT_MS = 2000 };
+
+struct control_client {
+    struct list node;
+    struct control *control;
+    struct conn *conn;
+    struct reload_ask ask;
+    struct timer timer; // until it has sent its line
+    bool has_asked;
+};
+
+static void control_answer(struct control_client *client, const char *word, const char *message)
+{
+    struct buf *out = conn_stage(client->conn);
+    if (buf_append_format(out, "%s %s\n", word, message)) conn_flush(client->conn);
+    conn_close_gracefully(client->conn);
+}
+
+static void control_on_reloaded(struct reload_ask *ask, bool is_done, const char *message)
+{
+    control_answer(list_entry(ask, struct control_client, ask), is_done ? "ok" : "failed", message);
+}
+
+static size_t control_on_bytes(struct conn *conn, char *bytes, size_t len)
+{
+    struct control_client *client = conn->state;
+    char *end = memchr(bytes, '\n', len);
+    if (client->has_asked) return len;
+    if (!end && len < CONTROL_LINE) return 0;
+    client->has_asked = true;
+    timer_stop(&client->timer);
+    if (end && slice_equals(slice_of(bytes, (size_t)(end - bytes)), SLICE("reload")))
+        reload_begin(client->control->reload, &client->ask);
+    else
+        control_answer(client, "failed", "the control socket knows only \"reload\"");
+    return len;
+}
+
+static void control_on_eof(struct conn *conn)
+{
+    struct control_client *client = conn->state;
+    if (!client->has_asked) conn_close(conn);
+}
+
+static void control_on_close(struct conn *conn, enum conn_end how)
+{
+    struct control_client *client = conn->state;
+    (void)how;
+    timer_stop(&client->timer);
+    list_remove(&client->ask.node);
+    list_remove(&client->node);
+    mem_free(client);
+}
+
+static void control_on_time(struct timer *timer)
+{
+    conn_close(list_entry(timer, struct control_client, timer)->conn);
+}
+
+static void control_accept(struct control *c, int fd, const struct peer *peer)
+{
+    static const struct conn_protocol protocol = {
+        .on_bytes = control_on_bytes, .on_eof = control_on_eof, .on_close = control_on_close};
+    struct control_client *client = mem_zalloc(sizeof(*client));
+    if (!client) {
+        close(fd);
+        return;
+    }
+    client->control = c;
+    client->ask.on_done = control_on_reloaded;
+    client->conn = conn_open(c->loop, fd, peer, &protocol, client);
+    if (!client->conn) {
+        mem_free(client);
+        return;
+    }
+    conn_limit_in(client->conn, CONTROL_LINE);
+    list_append(&c->clients, &client->node);
+    timer_start(c->loop, &client->timer, CONTROL_WAIT_MS, control_on_time);
+}
+
+static void control_on_readable(struct listener *l)
+{
+    struct peer peer;
+    int fd;
+    while ((fd = listener_accept(l, &peer)) >= 0) control_accept(l->owner, fd, &peer);
+}
+
+// Only the user may connect.
+static bool control_listen(struct control *c, const char *path, char *error, size_t size)
+{
+    char address[CONTROL_PATH + 8];
+    struct listener *l = &c->listeners[c->count];
+    snprintf(address, sizeof(address), "unix:%s", path);
+    mode_t old = umask(0177);
+    bool is_bound = listener_bind(l, slice_of_text(address), 0, error, size);
+    umask(old);
+    if (!is_bound) return false;
+    l->owner = c;
+    if (!listener_watch(l, c->loop, control_on_readable)) {
+        snprintf(error, size, "cannot watch %s: not enough memory", path);
+        listener_close(l);
+        return false;
+    }
+    c->count++;
+    return true;
+}
+
+static void control_listen_by_app(struct control *c, const char *app)
+{
+    char folder[CONTROL_PATH], path[2 * CONTROL_PATH], key[CONTROL_KEY], error[512];
+    const char *why = "no folder for it can be made";
+    control_key(app, key);
+    if (control_make_folder(folder)) {
+        snprintf(path, sizeof(path), "%s/%s-%ld.sock", folder, key, (long)getpid());
+        if (control_listen(c, path, error, sizeof(error))) return;
+        why = error;
+    }
+    log_write(LOG_WARN, "photon reload cannot find this server by its app: %s", why);
+}
+
+// Readers see the old file or the new one, never half of it.
+static bool control_write_pid(const char *file, char *error, size_t size)
+{
+    char next[CONTROL_PATH + 8];
+    snprintf(next, sizeof(next), "%s.new", file);
+    FILE *f = fopen(next, "we");
+    bool is_written = f && fprintf(f, "%ld\n", (long)getpid()) > 0;
+    if (f && fclose(f) != 0) is_written = false;
+    if (is_written && rename(next, file) == 0) return true;
+    snprintf(error, size, "cannot write the pid file %s: %m", file);
+    unlink(next);
+    return false;
+}
+
+static bool control_take_pid_file(struct control *c, const char *file, char *error, size_t size)
+{
+    char path[CONTROL_PATH];
+    if ((size_t)snprintf(path, sizeof(path), "%s.sock", file) >= sizeof(path)) path[0] = '\0';
+    int fd = control_connect(path);
+    if (fd >= 0) {
+        close(fd);
+        snprintf(error, size,
+                 "the pid file %s belongs to a server that runs; stop that one, or "
+                 "name another --pid",
+                 file);
+        return false;
+    }
+    if (!control_listen(c, path, error, size)) return false;
+    snprintf(c->pid_file, sizeof(c->pid_file), "%s", file);
+    return control_write_pid(file, error, size);
+}
+
+bool control_open(struct control *c, struct loop *loop, struct reload *reload,
+                  const struct config *config, char *error, size_t size)
+{
+    *c = (struct control){.loop = loop, .reload = reload};
+    list_init(&c->clients);
+    bool is_open = !config->has_pid_file || control_take_pid_file(c, config->pid_file, error, size);
+    if (is_open) control_listen_by_app(c, config->app);
+    return is_open;
+}
+
+void control_stop(struct control *c)
+{
+    for (unsigned i = 0; i < c->count; i++) listener_close(&c->listeners[i]);
+    c->count = 0;
+}
+
+static void control_remove_pid(const char *file)
+{
+    char text[32] = "";
+    FILE *f = fopen(file, "re");
+    if (!f) return;
+    bool is_ours = fgets(text, sizeof(text), f) && strtol(text, NULL, 10) == (long)getpid();
+    fclose(f);
+    if (is_ours) unlink(file);
+}
+
+void control_close(struct control *c)
+{
+    if (!c->loop) return;
+    control_stop(c);
+    for (struct list *n = c->clients.next; n != &c->clients; n = n->next)
+        conn_close(list_entry(n, struct control_client, node)->conn);
+    if (c->pid_file[0]) control_remove_pid(c->pid_file);
+    c->pid_file[0] = '\0';
+}

@@ -1,0 +1,66 @@
+#include "control_path.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+bool control_folder(unsigned index, char to[CONTROL_PATH])
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    bool has_runtime = runtime && runtime[0] == '/';
+    if (index == 0 && has_runtime)
+        return snprintf(to, CONTROL_PATH, "%s/photon", runtime) < CONTROL_PATH;
+    if (index > has_runtime) return false;
+    snprintf(to, CONTROL_PATH, "/tmp/photon-%u", (unsigned)getuid());
+    return true;
+}
+
+// In /tmp somebody else may have made the folder first.
+bool control_is_ours(const char *folder)
+{
+    struct stat st;
+    return lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == getuid() &&
+           (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+bool control_make_folder(char to[CONTROL_PATH])
+{
+    for (unsigned i = 0; control_folder(i, to); i++) {
+        if (mkdir(to, 0700) != 0 && errno != EEXIST) continue;
+        if (control_is_ours(to)) return true;
+    }
+    return false;
+}
+
+void control_key(const char *app, char key[CONTROL_KEY])
+{
+    char file[PATH_MAX + 16], real[PATH_MAX];
+    size_t len = strlen(app);
+    bool is_file = len > 4 && strcmp(app + len - 4, ".lua") == 0;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); // FNV-1a
+    snprintf(file, sizeof(file), is_file ? "%.4096s" : "%.4096s/app.lua", app);
+    if (!realpath(file, real)) snprintf(real, sizeof(real), "%.4095s", file);
+    for (const char *at = real; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+    snprintf(key, CONTROL_KEY, "%016llx", (unsigned long long)hash);
+}
+
+int control_connect(const char *path)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof(name.sun_path)) return -1;
+    strcpy(name.sun_path, path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -1;
+    if (connect(fd, (const struct sockaddr *)&name, sizeof(name)) == 0) return fd;
+    int code = errno;
+    close(fd);
+    if (code == ECONNREFUSED) unlink(path);
+    return -1;
+}

@@ -1,0 +1,29 @@
+// control_path: where the control sockets of servers are, for the server and for `photon reload`.
+#ifndef PHOTON_CONTROL_PATH_H
+#define PHOTON_CONTROL_PATH_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { CONTROL_PATH = PATH_MAX + 32, CONTROL_FOLDERS = 2, CONTROL_KEY = 17 };
+
+// The folders in which a user's sockets may be: $XDG_RUNTIME_DIR/photon, /tmp/photon-UID. False
+// when there is no number `index`.
+bool control_folder(unsigned index, char to[CONTROL_PATH]);
+
+// The first of them that exists, or can be made, and is ours. False when there is none.
+bool control_make_folder(char to[CONTROL_PATH]);
+
+// A real folder of this user, to which nobody else can write.
+bool control_is_ours(const char *folder);
+
+// 16 hex digits and NUL for an app as given to `photon serve`: the same for a directory, its
+// app.lua, and links to them.
+void control_key(const char *app, char key[CONTROL_KEY]);
+
+// Connects to the unix socket (blocking, close-on-exec). -1 when nobody answers; a stale socket is
+// removed.
+int control_connect(const char *path);
+
+#endif

@@ -1,0 +1,71 @@
+// The program: finds the command and runs it.
+#include <stdio.h>
+#include <string.h>
+#include "cmd.h"
+#include "script/library.h"
+
+static const struct command *const main_commands[] = {&cmd_serve, &cmd_test,   &cmd_routes,
+                                                      &cmd_check, &cmd_reload, &cmd_version};
+enum { MAIN_COMMANDS = sizeof(main_commands) / sizeof(main_commands[0]), MAIN_WORD = 16 };
+
+static int main_help(void)
+{
+    puts("photon: an application server for Lua\n\nusage: photon COMMAND [ARGUMENT]...\n");
+    for (unsigned i = 0; i < MAIN_COMMANDS; i++)
+        printf("  %-8s %s\n", main_commands[i]->name, main_commands[i]->summary);
+    puts("\nphoton COMMAND --help tells more.");
+    return CMD_OK;
+}
+
+// How many letters of `a` stand in `b` in the same order: the longest common subsequence.
+static unsigned main_common(const char *a, const char *b)
+{
+    unsigned row[MAIN_WORD + 1] = {0};
+    size_t width = strlen(b) < MAIN_WORD ? strlen(b) : MAIN_WORD;
+    for (; *a; a++) {
+        unsigned corner = 0;
+        for (size_t j = 0; j < width; j++) {
+            unsigned above = row[j + 1];
+            if (*a == b[j])
+                row[j + 1] = corner + 1;
+            else if (row[j] > above)
+                row[j + 1] = row[j];
+            corner = above;
+        }
+    }
+    return row[width];
+}
+
+static int main_refuse(const char *word)
+{
+    const char *best = NULL;
+    unsigned most = 0;
+    size_t len = strlen(word);
+    for (unsigned i = 0; i < MAIN_COMMANDS; i++) {
+        const char *name = main_commands[i]->name;
+        unsigned common = main_common(word, name);
+        size_t longest = len > strlen(name) ? len : strlen(name);
+        if (common <= most || 3 * common < 2 * longest) continue;
+        most = common;
+        best = name;
+    }
+    return cmd_fail(CMD_USAGE, "there is no command %s%s%s%s (photon --help)", word,
+                    best ? "; did you mean " : "", best ? best : "", best ? "?" : "");
+}
+
+int main(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "--help";
+    if (argc < 2) {
+        main_help();
+        return CMD_USAGE;
+    }
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return main_help();
+    if (strcmp(word, "--version") == 0) word = "version";
+    library_locate();
+    for (unsigned i = 0; i < MAIN_COMMANDS; i++) {
+        if (strcmp(word, main_commands[i]->name) == 0)
+            return main_commands[i]->run(argc - 1, argv + 1);
+    }
+    return main_refuse(word);
+}
