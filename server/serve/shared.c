@@ -60,6 +60,15 @@ struct shared_dict *shared_open(struct slice name, uint64_t limit)
     return d;
 }
 
+void shared_clear(void)
+{
+    for (struct shared_dict *d = atomic_load(&all); d; d = d->next) {
+        pthread_mutex_lock(&d->lock);
+        shared_table_clear(&d->table);
+        pthread_mutex_unlock(&d->lock);
+    }
+}
+
 void shared_reset(void)
 {
     struct shared_dict *d = atomic_exchange(&all, NULL), *next;

@@ -80,6 +80,9 @@ bool shared_delete(struct shared_dict *d, struct slice key, uint64_t now, uint64
 // Bytes in use by all dictionaries.
 uint64_t shared_used(void);
 
+// Empties every dictionary; they stay.
+void shared_clear(void);
+
 // Frees everything. No other thread may be using a dictionary.
 void shared_reset(void);
 

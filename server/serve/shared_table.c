@@ -203,11 +203,17 @@ bool shared_table_init(struct shared_table *t, uint64_t limit)
     return t->buckets != NULL;
 }
 
-void shared_table_reset(struct shared_table *t)
+void shared_table_clear(struct shared_table *t)
 {
     for (size_t i = 0; i < t->bucket_count; i++) {
         while (t->buckets[i]) shared_table_unlink(t, &t->buckets[i]);
     }
+    t->next_end = UINT64_MAX;
+}
+
+void shared_table_reset(struct shared_table *t)
+{
+    shared_table_clear(t);
     shared_table_give_back(t->buckets, t->bucket_count * sizeof(struct shared_entry *));
     *t = (struct shared_table){0};
 }

@@ -28,7 +28,8 @@ struct shared_table {
 // False when there is no room.
 bool shared_table_init(struct shared_table *t, uint64_t limit);
 
-// Frees all entries.
+// Frees all entries; reset frees the table as well.
+void shared_table_clear(struct shared_table *t);
 void shared_table_reset(struct shared_table *t);
 
 uint64_t shared_table_hash(struct slice key);
