@@ -48,6 +48,35 @@ static const char *const makers[] = {
 
 static const char *const closers[] = {"close", "tcp_close_reset", "close_reset"};
 
+// luv takes the first argument of these for a handle before it has looked what it is.
+static const char *const trusting[] = {
+    "is_active",
+    "is_closing",
+    "ref",
+    "unref",
+    "has_ref",
+    "send_buffer_size",
+    "recv_buffer_size",
+    "fileno",
+    "get_type",
+    "handle_get_type",
+    "shutdown",
+    "listen",
+    "accept",
+    "read_start",
+    "read_stop",
+    "write",
+    "write2",
+    "try_write",
+    "try_write2",
+    "is_readable",
+    "is_writable",
+    "set_blocking",
+    "stream_set_blocking",
+    "get_write_queue_size",
+    "stream_get_write_queue_size",
+};
+
 static void luv_check_phase(lua_State *L, const struct vm *vm)
 {
     if (vm->phase == VM_LOADING) {
@@ -99,11 +128,33 @@ static int luv_make(lua_State *L)
     return count;
 }
 
+// Raises unless the argument is a handle of luv's: the registry's "uv_handle" has their metatables
+// for keys.
+static void luv_check_handle(lua_State *L, int at)
+{
+    bool is_handle = false;
+    if (lua_type(L, at) == LUA_TUSERDATA && lua_getmetatable(L, at)) {
+        lua_getfield(L, LUA_REGISTRYINDEX, "uv_handle");
+        lua_insert(L, -2);
+        lua_rawget(L, -2);
+        is_handle = lua_toboolean(L, -1);
+        lua_pop(L, 2);
+    }
+    luaL_argcheck(L, is_handle, at, "a luv handle is expected");
+}
+
+static int luv_with_handle(lua_State *L)
+{
+    luv_check_handle(L, 1);
+    for (int i = lua_gettop(L); i > 1; i--) {
+        if (lua_type(L, i) == LUA_TUSERDATA) luv_check_handle(L, i);
+    }
+    return luv_call_original(L);
+}
+
 static struct luv_owned *luv_find_owned(struct luv_state *state, lua_State *L, int at)
 {
-    const void *handle;
-    if (lua_type(L, at) != LUA_TUSERDATA || lua_objlen(L, at) < sizeof handle) return NULL;
-    handle = *(void **)lua_touserdata(L, at);
+    const void *handle = *(void **)lua_touserdata(L, at);
     for (struct list *n = state->handles.prev; n != &state->handles; n = n->prev) {
         struct luv_owned *owned = list_entry(n, struct luv_owned, node);
         if (owned->handle == handle) return owned;
@@ -114,8 +165,10 @@ static struct luv_owned *luv_find_owned(struct luv_state *state, lua_State *L, i
 // (handle, callback)
 static int luv_close_one(lua_State *L)
 {
-    struct luv_owned *owned = luv_find_owned(vm_of(L)->luv, L, 1);
+    struct luv_owned *owned;
 
+    luv_check_handle(L, 1);
+    owned = luv_find_owned(vm_of(L)->luv, L, 1);
     lua_settop(L, 2);
     if (owned) {
         if (!lua_isnil(L, 2) && lua_type(L, 2) != LUA_TFUNCTION &&
@@ -174,15 +227,17 @@ static void luv_replace(lua_State *L, struct vm *vm, const char *name, lua_CFunc
     lua_setfield(L, -2, name);
 }
 
-static void luv_replace_closers(lua_State *L, struct vm *vm)
+static void luv_tame_table(lua_State *L, struct vm *vm)
 {
     for (size_t i = 0; i < sizeof closers / sizeof *closers; i++) {
         luv_replace(L, vm, closers[i], luv_close_one);
     }
+    for (size_t i = 0; i < sizeof trusting / sizeof *trusting; i++) {
+        luv_replace(L, vm, trusting[i], luv_with_handle);
+    }
 }
 
-// The methods of each kind of handle; the table at the registry's "uv_handle" has their metatables
-// for keys.
+// The methods of each kind of handle.
 static void luv_tame_methods(lua_State *L, struct vm *vm)
 {
     lua_getfield(L, LUA_REGISTRYINDEX, "uv_handle");
@@ -190,7 +245,7 @@ static void luv_tame_methods(lua_State *L, struct vm *vm)
     while (lua_next(L, -2)) {
         lua_pop(L, 1);
         lua_getfield(L, -1, "__index");
-        if (lua_istable(L, -1)) luv_replace_closers(L, vm);
+        if (lua_istable(L, -1)) luv_tame_table(L, vm);
         lua_pop(L, 1);
     }
     lua_pop(L, 1);
@@ -234,7 +289,7 @@ void luv_tame(lua_State *L, struct vm *vm)
     for (size_t i = 0; i < sizeof makers / sizeof *makers; i++) {
         luv_replace(L, vm, makers[i], luv_make);
     }
-    luv_replace_closers(L, vm);
+    luv_tame_table(L, vm);
     luv_tame_requests(L, vm);
     luv_tame_methods(L, vm);
 }
