@@ -4,7 +4,7 @@
 #include "wire_probe.h"
 
 static struct probe probe;
-static char bytes[1 << 20];
+static char bytes[1 << 20], got[11 << 20];
 
 static size_t take_none(struct probe *p, char *b, size_t len)
 {
@@ -73,7 +73,6 @@ static void half_close(void)
 
 static void hang_up_while_stopped(void)
 {
-    size_t all = 0;
     probe_begin(&probe, true);
     probe.on_bytes = take_none;
     conn_limit_in(probe.conn, 1000);
@@ -89,8 +88,7 @@ static void hang_up_while_stopped(void)
     uint64_t before = counters.bytes_in;
     conn_poke(probe.conn);
     while (probe.eofs < 2 && !probe_is_stuck()) loop_run_once(&loop, 1);
-    all = 1000 + counters.bytes_in - before;
-    EQUAL(all, 5000);
+    EQUAL(1000 + counters.bytes_in - before, 5000);
     EQUAL(probe.eofs, 2);
     CHECK(probe.conn->is_eof);
     CHECK(is_at_rest());
@@ -230,7 +228,6 @@ static void stage_much(void)
 // All is sent before the end of file, however slow the peer reads.
 static void graceful_close_sends_all(void)
 {
-    static char got[11 << 20];
     probe_begin(&probe, true);
     stage_much();
     conn_close_gracefully(probe.conn);
@@ -250,7 +247,6 @@ static void graceful_close_sends_all(void)
 
 static void stall(void)
 {
-    static char got[8 << 20];
     probe_begin(&probe, true);
     probe.conn->write_timeout = 1000;
     loop_clock_freeze(&loop, 1);
@@ -324,7 +320,6 @@ static void close_inside_callbacks(void)
         probe_finish(&probe);
     }
     for (int i = 0; i < 4; i++) {
-        static char got[11 << 20];
         is_graceful = i % 2;
         probe_begin(&probe, i < 2);
         probe.on_drain = close_inside;

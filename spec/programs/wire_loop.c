@@ -91,10 +91,19 @@ static void turns_keep_the_loop_from_blocking(void)
     loop_close(&loop);
 }
 
-// Would hang if its bound were used up before it blocks.
+static void on_nothing(struct timer *timer)
+{
+    (void)timer;
+}
+
+// Would hang if its bound were used up before it blocks: by a timer that is overdue, for one.
 static void once_never_blocks_for_long(void)
 {
+    struct timer overdue = {0};
     begin();
+    timer_start(&loop, &overdue, 1, on_nothing);
+    nanosleep(&(struct timespec){0, 3000000}, NULL);
+    loop_run_once(&loop, 1);
     for (int i = 0; i < 300; i++) {
         if (i % 7 == 3) loop_clock_freeze(&loop, 1);
         if (i % 7 == 5) loop_clock_thaw(&loop);
