@@ -1,14 +1,34 @@
+#include <string.h>
 #include "cmd.h"
+#include "script/testing.h"
 
+// Specs run in one VM, which counts into counters of its own.
 static int test_run(int argc, char **argv)
 {
-    (void)argc, (void)argv;
-    return cmd_fail(CMD_FAILED, "not yet");
+    static struct server server;
+    static struct counters counters;
+    static struct config config;
+    char error[512];
+    if (argc > 1 && strcmp(argv[1], "--help") == 0) {
+        cmd_print_help(&cmd_test);
+        return CMD_OK;
+    }
+    if (!config_init(&config, error, sizeof(error))) return cmd_fail(CMD_USAGE, "%s", error);
+    config.app = ".";
+    server = (struct server){
+        .config = &config, .worker_count = 1, .counters = {&counters}, .metrics = metrics_new(1)};
+    if (!server.metrics) return cmd_fail(CMD_FAILED, "not enough memory");
+    int code = testing_run(&server, argc - 1, argv + 1);
+    metrics_free(server.metrics);
+    return code;
 }
 
 const struct command cmd_test = {
     .name = "test",
     .summary = "run busted specs inside the server's runtime",
-    .help = "usage: photon test [BUSTED OPTIONS] [SPEC]...\n",
+    .help = "usage: photon test [BUSTED OPTIONS] [SPEC]...\n"
+            "\n"
+            "Runs busted on the specs (files or folders; spec without any), each test as a task that\n"
+            "may wait. require \"photon.test\" gives clients for apps. Exit code 0 when all pass.\n",
     .run = test_run,
 };
