@@ -2,5 +2,5 @@
 local programs = require "spec.programs"
 
 for _, name in ipairs { "wire_timers", "wire_loop", "wire_conn", "wire_conn_end", "wire_listener" } do
-  describe(name, function() programs.define(name) end)
+  describe(name, function() programs.define(name, it) end)
 end
