@@ -143,6 +143,7 @@ static void silence_request(uv_req_t *req)
 void luv_abandon(struct vm *vm)
 {
     struct luv_state *state = vm->luv;
+    struct list *node;
 
     if (!state) return;
     for (struct list *n = state->handles.next; n != &state->handles; n = n->next) {
@@ -150,8 +151,9 @@ void luv_abandon(struct vm *vm)
         silence_handle(handle);
         if (uv_is_closing(handle)) handle->close_cb = on_closed;
     }
-    for (struct list *n = state->requests.next; n != &state->requests; n = n->next) {
-        silence_request(list_entry(n, struct luv_request, node)->req);
-    }
     luv_close_handles(vm);
+    while ((node = list_take(&state->requests)) != NULL) {
+        silence_request(list_entry(node, struct luv_request, node)->req);
+        state->count--;
+    }
 }
