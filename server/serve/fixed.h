@@ -1,5 +1,5 @@
-// fixed: a reply that was rendered once, at load, and is served by C alone: GET, HEAD, 304. Immutable
-// and shared by all workers. Serving allocates nothing.
+// fixed: a reply that was rendered once, at load, and is served by C alone: GET, HEAD, 304.
+// Immutable and shared by all workers. Serving allocates nothing.
 #ifndef PHOTON_SERVE_FIXED_H
 #define PHOTON_SERVE_FIXED_H
 
@@ -12,7 +12,8 @@ struct fixed;
 struct fixed *fixed_new(int status, const struct headers *headers, struct slice body);
 void fixed_free(struct fixed *f); // NULL is harmless
 
-// Answers a GET or HEAD: 304 when If-None-Match matches (RFC 9110 13.1.2, for a 200), else the reply.
+// Answers a GET or HEAD: 304 when If-None-Match matches (RFC 9110 13.1.2, for a 200), else the
+// reply.
 void fixed_serve(const struct fixed *f, struct exchange *x);
 
 #endif
