@@ -57,6 +57,7 @@ struct worker {
     size_t taken_cap;
     struct loop_turn turn;
     struct timer check;
+    uint64_t done_at; // loop.now from which clients that do not close are not waited for
     unsigned turns_left;
     bool is_draining, is_retired, is_aborted;
 };

@@ -3,9 +3,10 @@
 #include "worker.h"
 
 enum {
-    WORKER_CHECK_MS = 10,  // how often it looks whether everything has ended
-    WORKER_SPREAD = 3000,  // clients of streams come back within so many ms, not all at once
-    WORKER_LAST_TURNS = 2, // turns in which requests that are here already are still read
+    WORKER_CHECK_MS = 10,   // how often it looks whether everything has ended
+    WORKER_LINGER_MS = 200, // how long clients that have got everything may take to close
+    WORKER_SPREAD = 3000,   // clients of streams come back within so many ms, not all at once
+    WORKER_LAST_TURNS = 2,  // turns in which requests that are here already are still read
 };
 
 // The app is retired only when no connection is left: a request that is half received still needs
@@ -15,6 +16,10 @@ static void worker_check(struct timer *timer)
     struct worker *w = list_entry(timer, struct worker, check);
     if (w->app.streams.count) stream_host_end_all(&w->app.streams, WORKER_SPREAD);
     bool has_conns = !list_is_empty(&w->http.conns);
+    if (!http1_host_is_done(&w->http))
+        w->done_at = w->loop.now + WORKER_LINGER_MS;
+    else if (has_conns && w->loop.now >= w->done_at)
+        http1_host_abort(&w->http);
     if (!has_conns && !w->is_retired) {
         w->is_retired = true;
         app_retire_all(&w->app);
@@ -35,6 +40,7 @@ static void worker_on_turn(struct loop_turn *turn)
         return;
     }
     http1_host_drain(&w->http);
+    w->done_at = w->loop.now + WORKER_LINGER_MS;
     worker_check(&w->check);
 }
 

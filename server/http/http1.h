@@ -28,6 +28,9 @@ bool http1_host_set_limits(struct http1_host *host, const struct limits *limits)
 // Begins to drain: idle connections close now, busy ones after their reply, which says so.
 void http1_host_drain(struct http1_host *host);
 
+// True when every connection that is left has got everything, and we only wait for its peer to close.
+bool http1_host_is_done(const struct http1_host *host);
+
 // Closes every connection at once (their on_close comes on later turns).
 void http1_host_abort(struct http1_host *host);
 

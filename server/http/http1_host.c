@@ -40,6 +40,14 @@ void http1_host_drain(struct http1_host *host)
     }
 }
 
+bool http1_host_is_done(const struct http1_host *host)
+{
+    for (struct list *n = host->conns.next; n != &host->conns; n = n->next) {
+        if (!list_entry(n, struct http1, node)->conn->is_shut) return false;
+    }
+    return true;
+}
+
 void http1_host_abort(struct http1_host *host)
 {
     for (struct list *n = host->conns.next; n != &host->conns; n = n->next) {

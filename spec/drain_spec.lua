@@ -1,0 +1,189 @@
+-- SIGTERM: what runs is finished, what waits is closed, streams end cleanly, and it never takes longer
+-- than the drain time.
+local live = require "spec.live"
+local replies = require "spec.replies"
+local socket = require "spec.socket"
+
+local SOURCE = [[
+local photon = require "photon"
+local app = photon.app()
+app:get("/", function() return "ok" end)
+app:get("/slow", function() photon.sleep(0.5) return "slow" end)
+app:get("/never", function() photon.sleep(3600) return "never" end)
+app:post("/upload", function(req) return tostring(#req:body()) end)
+app:sse("/waits", function(stream)
+  photon.defer(function() photon.log.info("deferred") end)
+  stream:send "first"
+  photon.sleep(3600)
+end)
+app:sse("/closes", function(stream)
+  stream:on_close(function()
+    photon.sleep(0.2)
+    photon.log.info("on_close has run")
+  end)
+  while stream:send "tick" do photon.sleep(0.05) end
+  photon.log.info("send has said closed")
+end)
+app:sse("/floods", function(stream)
+  local line = ("x"):rep(10000)
+  while stream:send(line) do end
+end)
+app:on_stop(function() photon.log.info("on_stop has run") end)
+return app
+]]
+
+local GET = "GET %s HTTP/1.1\r\nhost: photon.test\r\n\r\n"
+local CONNECTION_REFUSED = 111
+
+local server
+
+local function start(flags)
+  server = live.start { source = SOURCE, flags = flags }
+  return server
+end
+
+-- A connection on which `bytes` have been sent.
+local function send(bytes)
+  local s = server:connect()
+  assert.truthy(s:send(bytes))
+  return s
+end
+
+-- The one reply that has come once the server has closed.
+local function last_reply(s, method)
+  assert.truthy(s:is_closed_within(5), "the connection was not closed")
+  local list = replies.read(s.received, { method or "GET" }, true)
+  assert.equal(1, #list)
+  assert.truthy(list[1].is_complete)
+  return list[1]
+end
+
+-- Waits until the server's loop has seen what was sent before.
+local function settle()
+  assert.equal(200, server:get("/").status)
+end
+
+local function refuses_connections()
+  local limit = socket.now() + 5
+  while socket.now() < limit do
+    local s, code = socket.connect(server.port)
+    if not s then return code == CONNECTION_REFUSED end
+    s:close()
+    socket.sleep(0.01)
+  end
+  return false
+end
+
+for _, workers in ipairs { 1, 2 } do
+  describe(("draining %d worker%s"):format(workers, workers == 1 and "" or "s"), function()
+    local flags = "--workers " .. workers
+
+    after_each(function()
+      if server then server:stop() end
+      server = nil
+    end)
+
+    it("finishes a running request, closes idle connections, and ends with 0", function()
+      start(flags)
+      local idle = send(GET:format "/")
+      idle:receive_until(function(got) return got:find "ok$" end)
+      local slow = send(GET:format "/slow")
+      settle()
+      server:signal "TERM"
+      local reply = last_reply(slow)
+      assert.equal(200, reply.status)
+      assert.equal("close", reply:get "connection")
+      assert.equal("slow", reply.body)
+      assert.truthy(idle:is_closed_within(5))
+      assert.equal(0, server:wait())
+      assert.truthy(server:has_logged "on_stop has run")
+    end)
+
+    it("closes the listener at once", function()
+      start(flags)
+      local slow = send(GET:format "/slow")
+      settle()
+      server:signal "INT"
+      assert.truthy(refuses_connections())
+      assert.equal(200, last_reply(slow).status)
+      assert.equal(0, server:wait())
+    end)
+
+    it("answers a request of which half had come", function()
+      start(flags)
+      local half = send "GET / HTTP/1.1\r\nhost: pho"
+      local never = send(GET:format "/never")
+      settle()
+      server:signal "TERM"
+      assert.truthy(refuses_connections())
+      half:send "ton.test\r\n\r\n"
+      local reply = last_reply(half)
+      assert.equal(200, reply.status)
+      assert.equal("close", reply:get "connection")
+      server:signal "TERM"
+      assert.equal(0, server:wait())
+      never:close()
+    end)
+
+    it("answers requests that cross the signal", function()
+      start(flags)
+      local clients = {}
+      for i = 1, 8 do
+        clients[i] = send(GET:format "/")
+        clients[i]:receive_until(function(got) return got:find "ok$" end)
+        clients[i].received = ""
+      end
+      for _, s in ipairs(clients) do s:send(GET:format "/") end
+      server:signal "TERM"
+      for _, s in ipairs(clients) do assert.equal(200, last_reply(s).status) end
+      assert.equal(0, server:wait())
+    end)
+
+    it("breaks off at the end of the drain time", function()
+      start(flags .. " --drain 0.3")
+      local upload = send "POST /upload HTTP/1.1\r\nhost: photon.test\r\ncontent-length: 100000\r\n\r\nbegin"
+      local never = send(GET:format "/never")
+      settle()
+      server:signal "TERM"
+      assert.truthy(upload:is_closed_within(5))
+      assert.truthy(never:is_closed_within(5))
+      assert.equal(0, server:wait())
+    end)
+
+    it("stops at once at the second signal", function()
+      start(flags .. " --drain 3600")
+      local never = send(GET:format "/never")
+      settle()
+      server:signal "TERM"
+      assert.truthy(refuses_connections())
+      assert.falsy(never.is_closed)
+      server:signal "TERM"
+      assert.truthy(never:is_closed_within(5))
+      assert.equal("", never.received)
+      assert.equal(0, server:wait())
+    end)
+
+    it("ends streams cleanly, with a retry, and lets their code clean up", function()
+      start(flags .. " --drain 1")
+      local waits = send(GET:format "/waits")
+      local closes = send(GET:format "/closes")
+      local floods = assert(socket.connect(server.port, 4096))
+      floods:send(GET:format "/floods")
+      for _, s in ipairs { waits, closes } do
+        assert.truthy(s:receive_until(function(got) return got:find "data: " end))
+      end
+      settle()
+      server:signal "TERM"
+      for _, s in ipairs { waits, closes } do
+        assert.truthy(s:is_closed_within(5))
+        assert.truthy(s.received:find "\nretry: %d+\n\n\r\n0\r\n\r\n$", s.received)
+      end
+      assert.equal(0, server:wait())
+      for _, text in ipairs { "deferred", "on_close has run", "send has said closed", "on_stop has run" } do
+        assert.truthy(server:has_logged(text), text .. "\n" .. server:log())
+      end
+      assert.falsy(server:log():find("traceback", 1, true), server:log())
+      floods:close()
+    end)
+  end)
+end
