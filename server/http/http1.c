@@ -164,7 +164,8 @@ static bool http1_advance(struct http1 *h, char *bytes, size_t len, size_t *at)
         enum http1_event event =
             http1_read_next(&h->reader, bytes + *at, len - *at, &used, NULL, &found);
         *at += used;
-        if (event == HTTP1_MORE) return false;
+        if (event == HTTP1_MORE && !h->conn->is_eof) return false;
+        if (event == HTTP1_MORE) http1_fail_input(h, e, 400);
         if (event == HTTP1_BODY) http1_take(h, e, found.piece);
         if (event == HTTP1_ERROR) http1_fail_input(h, e, found.status);
         if (event == HTTP1_END) {
@@ -194,12 +195,27 @@ static size_t http1_on_bytes(struct conn *c, char *bytes, size_t len)
 {
     struct http1 *h = c->state;
     size_t taken = http1_run(h, bytes, len);
+    if (c->is_eof && !h->current) http1_close(h); // half a request, and no more to come
     if (!h->is_closing) conn_flush(c);
     http1_arm(h, taken < len);
     return taken;
 }
 
-// An exchange has ended outside of on_bytes, or wants more of its body.
+// Everything that the peer has sent was taken, and no more can come.
+static void http1_end_of_input(struct http1 *h)
+{
+    struct http1_exchange *e = h->current;
+    if (!e) {
+        http1_close(h);
+    } else if (!e->has_request_end && e->is_ended) {
+        h->is_last = true;
+        http1_finish(h, EXCHANGE_DONE);
+    } else if (http1_reads_body(h, e)) {
+        http1_fail_input(h, e, 400);
+    }
+}
+
+// An exchange has ended outside of on_bytes, or wants more of its body, or the input has ended.
 static void http1_on_turn(struct loop_turn *turn)
 {
     struct http1 *h = list_entry(turn, struct http1, turn);
@@ -211,6 +227,7 @@ static void http1_on_turn(struct loop_turn *turn)
     } else if (e && e->is_ended && (e->has_request_end || h->is_last)) {
         http1_finish(h, EXCHANGE_DONE);
     }
+    if (!h->is_closing && h->conn->is_eof && h->conn->in.len == 0) http1_end_of_input(h);
     http1_arm(h, h->conn->in.len > 0);
     if (!h->is_closing) conn_poke(h->conn);
 }
@@ -220,19 +237,16 @@ void http1_go_on(struct http1 *h)
     if (!h->is_running) loop_next_turn(h->host->loop, &h->turn);
 }
 
-// The peer sends no more. A plain reply is finished, then the connection closes; a stream has
-// nobody left to read it.
+// The peer sends no more, or has hung up with bytes still to be read. What has been received is
+// answered all the same, then the connection closes; a stream has nobody left to read it.
 static void http1_on_eof(struct conn *c)
 {
     struct http1 *h = c->state;
     struct http1_exchange *e = h->current;
-    h->is_eof = h->is_last = true;
-    if (!e) {
-        http1_close(h);
-    } else if (e->x.is_stream && !e->is_ended) {
+    if (e && e->x.is_stream && !e->is_ended) {
+        h->is_last = true;
         http1_finish(h, EXCHANGE_GONE);
-    } else if (!e->has_request_end) {
-        http1_fail_input(h, e, 400);
+    } else if (c->is_eof) {
         http1_go_on(h);
     }
 }

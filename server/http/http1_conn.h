@@ -26,7 +26,6 @@ struct http1 {
     bool is_running;       // inside http1_run: no recursion
     bool is_last;          // close after the current reply
     bool is_broken;        // the rest of the input cannot be understood
-    bool is_eof;
     bool is_closing;
 };
 

@@ -20,8 +20,8 @@ static bool http1_must_close(const struct http1_exchange *e)
 {
     const struct http1 *h = e->h;
     const struct exchange *x = &e->x;
-    return !x->request.keep_alive || x->wants_close || x->is_draining || h->is_eof ||
-           h->is_broken || h->host->is_draining || (x->request.is_http10 && e->is_chunked) ||
+    return !x->request.keep_alive || x->wants_close || x->is_draining || h->is_broken ||
+           h->host->is_draining || (x->request.is_http10 && e->is_chunked) ||
            (x->request.expects_continue && !e->has_continued && !e->has_request_end);
 }
 
@@ -84,7 +84,7 @@ static void http1_body_payload(struct exchange *x, struct payload *p)
         return;
     }
     http1_clip(e, p->len);
-    conn_send_payload(e->h->conn, p, payload_slice(p));
+    conn_stage_payload(e->h->conn, p, payload_slice(p));
 }
 
 static void http1_flush(struct exchange *x)

@@ -33,8 +33,10 @@ static void http1_timed_out(struct http1 *h)
     } else {
         counters_add(&n->timeout_body, 1);
         h->is_last = h->is_broken = true;
-        if (h->current->is_ended) http1_finish(h, EXCHANGE_DONE);
-        else exchange_fail_body(&h->current->x, 408);
+        if (h->current->is_ended)
+            http1_finish(h, EXCHANGE_DONE);
+        else
+            exchange_fail_body(&h->current->x, 408);
     }
 }
 
