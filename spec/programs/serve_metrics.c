@@ -31,7 +31,7 @@ static char *text_of(struct metrics *m)
 // How many lines begin so.
 static unsigned lines(const char *text, const char *start)
 {
-    char wanted[256];
+    char wanted[300];
     unsigned found = 0;
     snprintf(wanted, sizeof wanted, "\n%s", start);
     for (const char *at = text; (at = strstr(at, wanted)); at++) found++;
