@@ -138,6 +138,7 @@ void app_serve(struct handler *self, struct exchange *x)
     case ROUTER_NOT_FOUND: app_serve_miss(part, x, 404); break;
     case ROUTER_OTHER_METHOD: app_serve_miss(part, x, 405); break;
     case ROUTER_BAD_PATH:
+        x->wants_close = true; // a peer that sends such paths is no browser
         exchange_error(x, 400, "the path has a malformed percent escape", NULL);
         break;
     case ROUTER_NO_MEMORY: exchange_error(x, 503, NULL, NULL); break;

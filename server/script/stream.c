@@ -101,12 +101,8 @@ static int stream_written(lua_State *L, struct stream *s, bool ok, const char *w
 static struct slice stream_data_arg(lua_State *L, int index, const char *what)
 {
     struct vm *vm = vm_of(L);
-    struct slice data = {0};
     int type = lua_type(L, index);
-    if (type == LUA_TSTRING || type == LUA_TNUMBER) {
-        data.ptr = lua_tolstring(L, index, &data.len);
-        return data;
-    }
+    if (type == LUA_TSTRING || type == LUA_TNUMBER) return stream_text(L, index);
     if (type != LUA_TTABLE) {
         luaL_error(L, "%s takes a string, a number or a table, not %s", what,
                    luaL_typename(L, index));

@@ -1,17 +1,32 @@
 // What a stream is asked to be: the spec table, and where its client left off.
 #include "script/stream_spec.h"
 
+#include <math.h>
+#include "text/json.h"
 #include "text/url.h"
+
+struct slice stream_text(lua_State *L, int index)
+{
+    struct slice text = {0};
+    double n = lua_tonumber(L, index);
+    if (lua_type(L, index) == LUA_TNUMBER && isfinite(n)) { // Lua's own form has 14 digits only
+        char digits[JSON_NUMBER];
+        size_t len = json_write_number(digits, n);
+        if (index < 0) index = lua_gettop(L) + 1 + index;
+        lua_pushlstring(L, digits, len);
+        lua_replace(L, index);
+    }
+    text.ptr = lua_tolstring(L, index, &text.len);
+    return text;
+}
 
 struct slice stream_name_arg(lua_State *L, int index, const char *what)
 {
-    struct slice name = {0};
     int type = lua_type(L, index);
     if (type != LUA_TSTRING && type != LUA_TNUMBER) {
         luaL_error(L, "%s is a string, not %s", what, luaL_typename(L, index));
     }
-    name.ptr = lua_tolstring(L, index, &name.len);
-    return name;
+    return stream_text(L, index);
 }
 
 bool stream_field(lua_State *L, const char *name)

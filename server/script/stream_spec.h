@@ -9,7 +9,10 @@
 // Pushes the field of the table at index 2; false when it is nil.
 bool stream_field(lua_State *L, const char *name);
 
-// The text at `index`; `what` names it in the error.
+// The string or number at `index` as text (a number takes its shortest form, in place).
+struct slice stream_text(lua_State *L, int index);
+
+// The same for any value; `what` names it in the error.
 struct slice stream_name_arg(lua_State *L, int index, const char *what);
 
 // Reads the spec table at index 2 (nil: the defaults). Texts are borrowed from it.

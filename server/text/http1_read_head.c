@@ -5,6 +5,7 @@ static const struct http1_fault no_host = {400, "no Host field"},
                                 bad_host = {400, "the host is malformed"},
                                 bad_target = {400, "the request target is malformed"},
                                 no_tunnel = {501, "CONNECT is not implemented"},
+                                no_trace = {501, "TRACE is not implemented"},
                                 bad_length = {400, "Content-Length is malformed"},
                                 two_lengths = {400, "more than one Content-Length"},
                                 huge_length = {413, "the body is too large"},
@@ -151,6 +152,7 @@ const struct http1_fault *http1_read_head_judge(struct request *request)
     struct marks m = {0};
     const struct http1_fault *fault;
     if (slice_equals(request->method_name, SLICE("CONNECT"))) return &no_tunnel;
+    if (slice_equals(request->method_name, SLICE("TRACE"))) return &no_trace;
     for (uint32_t i = 0; i < request->headers.count; i++)
         mark_field(&m, &request->headers.items[i], request->is_http10);
     if (m.fault) return m.fault;
