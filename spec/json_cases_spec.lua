@@ -5,5 +5,5 @@ local conformance = require "spec.conformance.server"
 local CASES = os.getenv "PHOTON_CASES" or "../shared/cases"
 
 describe("json_text:", function()
-  conformance.describe(CASES .. "/json_text.jsonl")
+  conformance.describe(getfenv(1), CASES .. "/json_text.jsonl")
 end)

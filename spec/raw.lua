@@ -201,15 +201,15 @@ function raw.run(cases, port)
   return results
 end
 
--- One `it` for each case. `serve` gives the port of a server; all cases run in the first `it`.
-function raw.describe(cases, serve)
+-- One `it` of busted for each case. `serve` gives the port of a server; all cases run in the first.
+function raw.describe(busted, cases, serve)
   local results
   local function result_of(case)
     results = results or raw.run(cases, serve())
     return results[case.id]
   end
   for _, case in ipairs(cases) do
-    it(case.id, function()
+    busted.it(case.id, function()
       local why = result_of(case)
       if why ~= false then error(("%s: %s"):format(case.why, tostring(why)), 0) end
     end)

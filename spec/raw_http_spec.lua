@@ -2,5 +2,5 @@
 local conformance = require "spec.conformance.server"
 
 describe("raw_http:", function()
-  conformance.describe("spec/cases/raw_http.jsonl")
+  conformance.describe(getfenv(1), "spec/cases/raw_http.jsonl")
 end)

@@ -2,5 +2,5 @@
 local conformance = require "spec.conformance.server"
 
 describe("raw_te_bytes:", function()
-  conformance.describe("spec/cases/raw_te_bytes.jsonl")
+  conformance.describe(getfenv(1), "spec/cases/raw_te_bytes.jsonl")
 end)

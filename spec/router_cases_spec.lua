@@ -37,7 +37,8 @@ end
 local function describe_sets(cases)
   for _, set in ipairs(sets_of(cases)) do
     describe(set, function()
-      conformance.describe(CASES .. "/router.jsonl", ("ROUTES=%s/router_sets.json ROUTE_SET=%s"):format(CASES, set),
+      local env = ("ROUTES=%s/router_sets.json ROUTE_SET=%s"):format(CASES, set)
+      conformance.describe(getfenv(1), CASES .. "/router.jsonl", env,
         function(case) return case.setup == set and not CONTESTED[case.id] end)
     end)
   end

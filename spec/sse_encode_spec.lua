@@ -2,5 +2,5 @@
 local conformance = require "spec.conformance.server"
 
 describe("sse_encode:", function()
-  conformance.describe("spec/cases/sse_encode.jsonl")
+  conformance.describe(getfenv(1), "spec/cases/sse_encode.jsonl")
 end)

@@ -3,13 +3,13 @@ local live = require "spec.live"
 
 local M = {}
 
--- Registers the cases of a file: an `it` each, fired at a server that stops with the spec. `env` is
--- the environment of the server. Nothing but a pending note where there is no such file.
-function M.describe(path, env, select_case)
+-- Registers the cases of a file: an `it` of busted each, fired at a server that stops with the spec.
+-- `env` is the environment of the server. Nothing but a pending note where there is no such file.
+function M.describe(busted, path, env, select_case)
   local raw = require "spec.raw"
   local all = raw.read(path)
   if not all then
-    pending(path .. " is not here")
+    busted.pending(path .. " is not here")
     return
   end
   local cases = {}
@@ -17,15 +17,15 @@ function M.describe(path, env, select_case)
     if case.send and (not select_case or select_case(case)) then cases[#cases + 1] = case end
   end
   local server
-  raw.describe(cases, function()
+  raw.describe(busted, cases, function()
     server = live.start { app = "spec/conformance", env = env }
     return server.port
   end)
-  it("leave a server that lives", function()
-    assert.truthy(server:get("/").status < 500)
-    assert.equal(0, server:stop())
+  busted.it("leave a server that lives", function()
+    busted.assert.truthy(server:get("/").status < 500)
+    busted.assert.equal(0, server:stop())
   end)
-  teardown(function()
+  busted.teardown(function()
     if server then server:stop() end
   end)
 end
