@@ -1,5 +1,6 @@
 // The functions of photon.core that Lua's side of tasks is made of.
 #include <math.h>
+#include <string.h>
 #include "script/guard.h"
 #include "script/request.h"
 #include "script/task.h"
@@ -17,16 +18,39 @@ static const char *task_blocking_call(lua_State *L)
     return "a C function";
 }
 
+// Where the app's own code asks for the wait: the first frame that is not of the file which called
+// us, one of photon's library.
+static void task_push_place(lua_State *L)
+{
+    lua_Debug here, frame;
+    if (!lua_getstack(L, 1, &here) || !lua_getinfo(L, "S", &here)) here.source = "";
+    for (int level = 2; lua_getstack(L, level, &frame); level++) {
+        if (!lua_getinfo(L, "Sl", &frame) || frame.currentline <= 0) continue;
+        if (strcmp(frame.source, here.source) == 0) continue;
+        lua_pushfstring(L, "%s:%d: ", frame.short_src, frame.currentline);
+        return;
+    }
+    luaL_where(L, 1);
+}
+
+static void task_refuse_wait(lua_State *L, const char *format, const char *what, const char *call)
+{
+    task_push_place(L);
+    lua_pushfstring(L, format, what, call);
+    lua_concat(L, 2);
+    lua_error(L);
+}
+
 struct task *task_check_quiet_wait(lua_State *L, struct vm *vm, const char *what)
 {
     struct task *t = vm->current;
     if (vm->phase == VM_LOADING) {
-        luaL_error(L, "%s cannot wait while the app loads: do it in app:on_start", what);
+        task_refuse_wait(L, "%s cannot wait while the app loads: do it in app:on_start", what, "");
     }
-    if (!t) luaL_error(L, "%s can only wait inside a task", what);
+    if (!t) task_refuse_wait(L, "%s can only wait inside a task", what, "");
     if (!lua_isyieldable(L)) {
-        luaL_error(L, "%s cannot wait inside '%s': a C function that calls back cannot be suspended",
-                   what, task_blocking_call(L));
+        task_refuse_wait(L, "%s cannot wait inside '%s': a C function that calls back cannot be "
+                         "suspended", what, task_blocking_call(L));
     }
     return t->is_cancelled ? NULL : t;
 }
