@@ -1,0 +1,138 @@
+-- Who gets a connection, and what happens when there are too many.
+local ffi = require "ffi"
+local live = require "spec.live"
+local replies = require "spec.replies"
+local socket = require "spec.socket"
+
+if not pcall(function() return ffi.C.spec_prlimit end) then
+  ffi.cdef [[int spec_prlimit(int, int, const unsigned long *, unsigned long *) __asm__("prlimit");]]
+end
+
+local SOURCE = [[
+local photon = require "photon"
+local app = photon.app()
+app:get("/", function() return "ok" end)
+app:get("/worker", function() return tostring(photon.worker.id) end)
+app:metrics("/metrics")
+return app
+]]
+
+local RLIMIT_NOFILE = 7
+local GET = "GET %s HTTP/1.1\r\nhost: photon.test\r\n\r\n"
+
+local function reply_on(s, target)
+  s.received = ""
+  s:send(GET:format(target))
+  local list
+  s:receive_until(function(got)
+    list = replies.read(got, { "GET" }, s.is_closed)
+    return list[1] and list[1].is_complete
+  end)
+  return assert(list[1], "no reply")
+end
+
+local function close_all(list)
+  for _, s in ipairs(list) do s:close() end
+end
+
+-- The value of a metric, from a connection that is open already.
+local function metric(s, name)
+  return tonumber(reply_on(s, "/metrics").body:match("\n" .. name .. " (%d+)"))
+end
+
+describe("accepting", function()
+  local server, open
+
+  before_each(function()
+    open = {}
+  end)
+
+  after_each(function()
+    close_all(open)
+    if server then server:stop() end
+    server = nil
+  end)
+
+  local function connect()
+    local s = server:connect()
+    open[#open + 1] = s
+    return s
+  end
+
+  local function count_workers(list)
+    local count = { ["1"] = 0, ["2"] = 0 }
+    for _, s in ipairs(list) do
+      local id = reply_on(s, "/worker").body
+      count[id] = count[id] + 1
+    end
+    return count
+  end
+
+  it("spreads connections that stay evenly over the workers", function()
+    server = live.start { source = SOURCE, flags = "--workers 2" }
+    for _ = 1, 200 do connect() end
+    local count = count_workers(open)
+    assert.equal(200, count["1"] + count["2"])
+    assert.truthy(count["1"] >= 95 and count["1"] <= 105, count["1"] .. " to " .. count["2"])
+  end)
+
+  it("fills up the worker that has lost its connections", function()
+    server = live.start { source = SOURCE, flags = "--workers 2" }
+    local first, second = {}, {}
+    for _ = 1, 100 do
+      local s = connect()
+      local of = reply_on(s, "/worker").body == "1" and first or second
+      of[#of + 1] = s
+    end
+    local watcher = table.remove(second)
+    close_all(first)
+    local limit = socket.now() + 5
+    while metric(watcher, "photon_connections") > #second + 1 and socket.now() < limit do socket.sleep(0.01) end
+    local more = {}
+    for i = 1, #first do more[i] = connect() end
+    assert.equal(#first, count_workers(more)["1"])
+  end)
+
+  for _, workers in ipairs { 1, 2 } do
+    it(("answers 503 over max_connections (%d workers)"):format(workers), function()
+      server = live.start { source = SOURCE, flags = "--max-connections 4 --workers " .. workers }
+      for _ = 1, 4 do assert.equal(200, reply_on(connect(), "/").status) end
+      for _ = 1, 100 do
+        local s = connect()
+        local reply = reply_on(s, "/")
+        assert.equal(503, reply.status)
+        assert.equal("1", reply:get "retry-after")
+        assert.truthy(s:is_closed_within(5))
+      end
+      assert.equal(100, metric(open[1], "photon_connections_refused_total"))
+      open[2]:close()
+      local limit, reply = socket.now() + 5, nil
+      repeat reply = reply_on(connect(), "/") until reply.status == 200 or socket.now() > limit
+      assert.equal(200, reply.status)
+      assert.equal(200, reply_on(open[1], "/").status)
+    end)
+
+    it(("survives having no descriptors left (%d workers)"):format(workers), function()
+      server = live.start { source = SOURCE, flags = "--workers " .. workers }
+      local limits = ffi.new("unsigned long[2]", 40, 40)
+      assert.equal(0, ffi.C.spec_prlimit(server.pid, RLIMIT_NOFILE, limits, nil))
+      local watcher = connect()
+      assert.equal(200, reply_on(watcher, "/").status)
+      for _ = 1, 60 do connect() end
+      local limit = socket.now() + 5
+      while metric(watcher, "photon_accept_errors_total") == 0 and socket.now() < limit do socket.sleep(0.01) end
+      assert.truthy(metric(watcher, "photon_accept_errors_total") > 0)
+      assert.truthy(server:has_logged "cannot accept connections on http://127.0.0.1:")
+      for i = #open, 2, -1 do table.remove(open):close() end
+      limit = socket.now() + 5
+      local reply
+      repeat
+        local s = connect()
+        s:send(GET:format "/")
+        s:receive_until(function(got) return got:find "ok$" end, 0.5)
+        reply = replies.read(s.received, { "GET" }, s.is_closed)[1]
+      until reply or socket.now() > limit
+      assert.equal(200, reply and reply.status)
+    end)
+  end
+end)
