@@ -8,7 +8,7 @@ local task = require "photon.task"
 local begin, finish, reply, traceback = core.begin, core.finish, core.reply, core.traceback
 local stream_begin, stream_finish = core.stream_begin, core.stream_finish
 local failed, cancelled = core.failed, task.cancelled
-local xpcall, yield = xpcall, coroutine.yield
+local collectgarbage, xpcall, yield = collectgarbage, xpcall, coroutine.yield
 local defers = task.defers
 
 local REQUEST, CALL, NAMED = 1, 2, 3 -- enum task_kind of server/script/task.h
@@ -76,6 +76,11 @@ function door.body(id)
     run(id, begin(id))
     id = yield()
   end
+end
+
+-- After a slice that has met lua_memory.
+function door.collect()
+  collectgarbage()
 end
 
 return door

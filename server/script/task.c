@@ -201,6 +201,30 @@ static void task_collect(struct vm *vm)
 #endif
 }
 
+static void task_abandon(struct vm *vm)
+{
+    vm_abandon(vm);
+    if (vm->on_abandoned) vm->on_abandoned(vm);
+}
+
+// After a slice for which there was not enough memory, so that the next finds some. A finalizer that
+// raises ends the collection; it is gone then, and the rest is collected by the next try.
+static void task_collect_garbage(struct vm *vm)
+{
+    enum { TRIES = 16 };
+    int status = LUA_ERRRUN;
+    for (int i = 0; i < TRIES && status != 0; i++) {
+        lua_rawgeti(vm->L, LUA_REGISTRYINDEX, vm->refs[VM_REF_COLLECT]);
+        status = guard_pcall(vm->guard, vm->L, 0, 0, 0, vm->limits->lua_budget);
+        if (status == GUARD_ABANDONED) {
+            task_abandon(vm);
+            return;
+        }
+        lua_settop(vm->L, 0);
+    }
+    vm_memory_settle(vm);
+}
+
 // One slice.
 static void task_run(struct task *t, bool is_beginning)
 {
@@ -216,8 +240,7 @@ static void task_run(struct task *t, bool is_beginning)
     status = guard_resume(vm->guard, t->co, task_push_signal(t, is_beginning),
                           vm->limits->lua_budget);
     if (status == GUARD_ABANDONED) {
-        vm_abandon(vm);
-        if (vm->on_abandoned) vm->on_abandoned(vm);
+        task_abandon(vm);
         return;
     }
     vm->current = NULL;
@@ -234,6 +257,7 @@ static void task_run(struct task *t, bool is_beginning)
         task_die(t, is_text ? lua_tostring(t->co, -1) : "its coroutine ended by an error");
     }
     task_flush(vm);
+    if (vm_memory_settle(vm)) task_collect_garbage(vm);
 }
 
 static void task_on_turn(struct loop_turn *turn)
@@ -319,5 +343,7 @@ void task_load_door(lua_State *L, struct vm *vm)
     lua_call(L, 1, 1);
     lua_getfield(L, -1, "body");
     vm->refs[VM_REF_DOOR] = luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_getfield(L, -1, "collect");
+    vm->refs[VM_REF_COLLECT] = luaL_ref(L, LUA_REGISTRYINDEX);
     lua_pop(L, 1);
 }

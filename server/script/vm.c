@@ -6,22 +6,6 @@
 #include "base/mem.h"
 #include "script/library.h"
 
-// LuaJIT's allocator behind a counter and a limit. Shrinking must never fail.
-static void *vm_allocate(void *data, void *ptr, size_t old_size, size_t new_size)
-{
-    struct vm *vm = data;
-    void *made;
-    if (!ptr) old_size = 0;
-    if (new_size > old_size) {
-        if (vm->memory + (new_size - old_size) > vm->limits->lua_memory) return NULL;
-        if (mem_fails()) return NULL;
-    }
-    made = vm->allocate(vm->allocate_data, ptr, old_size, new_size);
-    if (made || new_size == 0) vm->memory += new_size - old_size;
-    if (vm->memory > vm->memory_peak) vm->memory_peak = vm->memory;
-    return made;
-}
-
 static int vm_exit_refused(lua_State *L)
 {
     return luaL_error(L, "os.exit would end the server for everyone: return from the handler, "

@@ -44,6 +44,7 @@ enum vm_ref {
     VM_REF_FAILURES,  // result: unhandled failures by request id, under test
     VM_REF_PARAMS,    // request: the string "params"
     VM_REF_TRUST,     // request: the trusted proxies
+    VM_REF_COLLECT,   // task: collects all garbage
     VM_REFS
 };
 
@@ -97,6 +98,11 @@ struct vm {
 
     struct buf scratch;      // for encoders inside one call from Lua; survives a raised error
     size_t memory, memory_peak; // bytes of the Lua heap
+    size_t memory_mark;      // growing over it makes LuaJIT collect, see vm_memory.c
+    size_t memory_low;       // the least since the mark was last passed
+    int stepmul;             // of the collector, while it is hurried
+    bool is_hurried;         // the collector ends its cycle at its next step
+    bool was_refused;        // memory, in the present slice
     lua_Alloc allocate;      // LuaJIT's own allocator behind ours
     void *allocate_data;
     struct list objects;     // C objects that Lua owns, given up without __gc when abandoned
@@ -113,6 +119,13 @@ struct vm *vm_new(struct loop *loop, const struct limits *limits, struct counter
 
 // Closes the Lua state; no task lives and no loop-bound object is open. Any thread.
 void vm_free(struct vm *vm);
+
+// LuaJIT's allocator behind a counter and the limit lua_memory; `data` is the VM.
+void *vm_allocate(void *data, void *ptr, size_t old_size, size_t new_size);
+
+// After a slice, outside of Lua: the collector goes at its own pace again. True when the slice met the
+// limit: all garbage should be collected, so that the next one finds room.
+bool vm_memory_settle(struct vm *vm);
 
 // The guard has given it up: its state is unknown. It is kept for ever, in a list, so that what still
 // points to it stays valid.
