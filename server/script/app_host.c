@@ -53,6 +53,16 @@ static bool app_is_quiet(const struct app_part *part)
     return !part->vm || part->vm->phase == VM_ABANDONED || part->vm->task_count == 0;
 }
 
+void app_note_memory(struct app_host *host)
+{
+    size_t bytes = 0;
+    for (struct list *n = host->parts.next; n != &host->parts; n = n->next) {
+        struct app_part *part = list_entry(n, struct app_part, node);
+        if (part->vm && part->vm->phase != VM_ABANDONED) bytes += part->vm->memory;
+    }
+    atomic_store_explicit(&host->server->vm_bytes[host->worker], bytes, memory_order_relaxed);
+}
+
 // When more generations than max_generations are alive, the oldest must go.
 static void app_limit_generations(struct app_host *host)
 {
@@ -111,6 +121,7 @@ void app_install(struct app_host *host, struct app_part *part)
         host->on_started(host, "not enough memory to start");
     }
     if (old) app_retire(old);
+    app_note_memory(host);
 }
 
 void app_retire_all(struct app_host *host)

@@ -29,6 +29,9 @@ void app_part_free(struct app_part *part);
 // Hands a part that runs nothing any more to the reaper, which frees it.
 void app_reap(struct app_part *part);
 
+// Publishes the heaps of the worker's living VMs, for metrics.
+void app_note_memory(struct app_host *host);
+
 // The handler's function: routes and serves one exchange.
 void app_serve(struct handler *self, struct exchange *x);
 

@@ -30,6 +30,7 @@ static void app_on_release(struct exchange *x)
     counters_add(&host->counters->requests, 1);
     if (server->metrics) metrics_count(server->metrics, host->worker, number, x);
     if (server->config->logs_access) app_log_access(x);
+    if (x->started) app_note_memory(host);
 }
 
 static void app_serve_allow(struct exchange *x, int status, struct slice allow)

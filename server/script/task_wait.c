@@ -122,7 +122,7 @@ static int task_lua_spawn(lua_State *L)
 // The task of (task, serial) at `index`, NULL when it has ended. Task structs live as long as the VM.
 static struct task *task_arg(lua_State *L, int index)
 {
-    struct task *t = lua_touserdata(L, index);
+    struct task *t = lua_islightuserdata(L, index) ? lua_touserdata(L, index) : NULL;
     return t && t->serial == lua_tonumber(L, index + 1) ? t : NULL;
 }
 

@@ -1,7 +1,8 @@
-// The limit of a VM's heap. LuaJIT collects when its heap has doubled, whatever there is to have, and
-// never because an allocation has failed: a limit alone would refuse memory while there is plenty of
-// garbage, and once reached it would leave nothing to recover with. So the collector is hurried when
-// three quarters are in use, and a reserve above the limit lets errors be handled and cleaned up.
+// The limit of a VM's heap. LuaJIT collects when its heap has doubled, whatever there is to have,
+// and never because an allocation has failed: a limit alone would refuse memory while there is
+// plenty of garbage, and once reached it would leave nothing to recover with. So the collector is
+// hurried when three quarters are in use, and a reserve above the limit lets errors be handled and
+// cleaned up.
 #include "base/mem.h"
 #include "script/vm.h"
 
