@@ -44,8 +44,8 @@ function live.command(arguments, environment)
   return ("env %s %s %s"):format(environment or "", quote(os.getenv "PHOTON" or "build/photon"), arguments)
 end
 
--- Starts `photon serve`. options: app = path, or source = the text of an app.lua; flags and env are
--- texts of a shell command. An error when it does not come to listen.
+-- Starts `photon serve`. options: app = path, or source = the text of an app.lua; flags, env and
+-- before (the command) are texts of a shell command. An error when it does not come to listen.
 function live.start(options)
   local self = setmetatable({ folder = live.folder() }, Server)
   local app = options.app
@@ -55,6 +55,7 @@ function live.start(options)
   end
   local command = live.command(("serve %s --listen 127.0.0.1:0 --workers 1 %s"):format(quote(app),
     options.flags or ""), options.env)
+  command = (options.before or "") .. command
   self.output = assert(io.popen(("%s 2>%s/log; echo exit $?"):format(command, self.folder)))
   local line = self.output:read "*l" or ""
   self.port = tonumber(line:match "^photon: listening on http://127%.0%.0%.1:(%d+)")
