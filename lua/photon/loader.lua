@@ -16,16 +16,16 @@ function loader.text(err)
   return message .. "\n" .. err.trace
 end
 
-local function compile(app, file)
-  if type(app) ~= "table" then
-    error(file .. " must return the app that photon.app() makes, not " .. type(app), 0)
-  end
+local function compile(app)
   return require("photon.compile")(app)
 end
 
 -- Compiles an app object: the result, or nil and the message.
 function loader.compile(app, file)
-  local ok, result = xpcall(compile, traceback, app, file)
+  if type(app) ~= "table" then
+    return nil, file .. " must return the app that photon.app() makes, not " .. type(app)
+  end
+  local ok, result = xpcall(compile, traceback, app)
   if not ok then return nil, loader.text(result) end
   loader.on_start, loader.on_stop = result.on_start or {}, result.on_stop or {}
   loader.every = result.every or {}

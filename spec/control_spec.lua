@@ -1,0 +1,176 @@
+-- How a running server is found: pid files, control sockets, inherited sockets.
+local ffi = require "ffi"
+local lfs = require "lfs"
+local live = require "spec.live"
+local socket = require "spec.socket"
+
+if not pcall(function() return ffi.C.spec_bind end) then
+  ffi.cdef [[
+  int spec_bind(int, const struct spec_sockaddr *, uint32_t) __asm__("bind");
+  int spec_listen(int, int) __asm__("listen");
+  int spec_getsockname(int, struct spec_sockaddr *, uint32_t *) __asm__("getsockname");
+  ]]
+end
+
+local SOURCE = [[
+local photon = require "photon"
+local app = photon.app()
+app:get("/", function() return "ok" end)
+return app
+]]
+
+local folder, servers
+
+local function start(flags, options)
+  options = options or { source = SOURCE }
+  options.flags = flags
+  options.env = options.env or ("XDG_RUNTIME_DIR=%s"):format(folder)
+  local server = live.start(options)
+  servers[#servers + 1] = server
+  return server
+end
+
+local function run(arguments, environment)
+  environment = environment or ("XDG_RUNTIME_DIR=%s"):format(folder)
+  local pipe = io.popen(live.command(arguments .. " 2>&1; echo exit $?", environment))
+  local text = pipe:read "*a"
+  pipe:close()
+  return text:match "^(.-)exit (%d+)\n$"
+end
+
+local function read(path)
+  local file = io.open(path, "rb")
+  if not file then return nil end
+  local text = file:read "*a"
+  file:close()
+  return text
+end
+
+-- A listening socket that children inherit: its descriptor and port.
+local function listen()
+  local address = ffi.new "struct spec_sockaddr"
+  local len = ffi.new("uint32_t[1]", ffi.sizeof(address))
+  address.family, address.address[0], address.address[3] = 2, 127, 1
+  local fd = ffi.C.spec_socket(2, 1, 0)
+  assert.equal(0, ffi.C.spec_bind(fd, address, ffi.sizeof(address)))
+  assert.equal(0, ffi.C.spec_listen(fd, 16))
+  assert.equal(0, ffi.C.spec_getsockname(fd, address, len))
+  return fd, bit.rshift(bit.bswap(address.port), 16)
+end
+
+local function sockets()
+  local found = {}
+  if not lfs.attributes(folder .. "/photon") then return found end
+  for name in lfs.dir(folder .. "/photon") do
+    if name:find "%.sock$" then found[#found + 1] = name end
+  end
+  return found
+end
+
+describe("a running server", function()
+  before_each(function()
+    folder, servers = live.folder(), {}
+  end)
+
+  after_each(function()
+    for _, server in ipairs(servers) do server:stop() end
+    os.execute(("rm -rf '%s'"):format(folder))
+  end)
+
+  it("writes its pid file, is reached by it, and removes it", function()
+    local pid_file = folder .. "/pid"
+    local server = start("--pid " .. pid_file)
+    assert.equal(server.pid .. "\n", read(pid_file))
+    local text, status = run("reload --pid " .. pid_file)
+    assert.equal("0", status)
+    assert.truthy(text:find "^photon: reloaded generation 2 in ", text)
+    server:stop()
+    assert.is_nil(read(pid_file))
+    assert.is_nil(lfs.attributes(pid_file .. ".sock"))
+  end)
+
+  it("does not lose its pid file to another", function()
+    local pid_file = folder .. "/pid"
+    local server = start("--pid " .. pid_file)
+    local text, status = run(("serve %s/app.lua --listen 127.0.0.1:0 --pid %s"):format(server.folder, pid_file))
+    assert.equal("1", status)
+    assert.truthy(text:find("the pid file " .. pid_file .. " belongs to a server that runs", 1, true), text)
+    assert.equal(server.pid .. "\n", read(pid_file))
+    assert.equal("0", select(2, run("reload --pid " .. pid_file)))
+  end)
+
+  it("takes over what a killed one has left", function()
+    local pid_file = folder .. "/pid"
+    local killed = start("--pid " .. pid_file)
+    killed:signal "KILL"
+    killed:wait()
+    assert.truthy(read(pid_file))
+    local text, status = run("reload --pid " .. pid_file)
+    assert.equal("1", status)
+    assert.truthy(text:find "^photon: no server answers at ", text)
+    local server = start("--pid " .. pid_file)
+    assert.equal(server.pid .. "\n", read(pid_file))
+    assert.equal("0", select(2, run("reload --pid " .. pid_file)))
+  end)
+
+  it("is found by its app, however that is named", function()
+    local server = start "--workers 1"
+    assert.equal("rwx------", lfs.attributes(folder .. "/photon", "permissions"))
+    for _, name in ipairs { server.folder, server.folder .. "/", server.folder .. "/app.lua",
+                            server.folder .. "/../" .. server.folder:match "[^/]+$" } do
+      assert.equal("0", select(2, run("reload " .. name)))
+    end
+    local text, status = run("reload", ("-C %s XDG_RUNTIME_DIR=%s"):format(server.folder, folder))
+    assert.equal("0", status, text)
+    server:stop()
+    assert.same({}, sockets())
+    text, status = run("reload " .. server.folder)
+    assert.equal("1", status)
+    assert.truthy(text:find "^photon: no server of .* is running; start it", text)
+  end)
+
+  it("is one of all those that serve the app", function()
+    local first = start "--workers 1"
+    local second = start("--workers 1", { app = first.folder })
+    assert.equal(2, #sockets())
+    local text, status = run("reload " .. first.folder)
+    assert.equal("0", status)
+    assert.equal(2, select(2, text:gsub("photon: reloaded generation 2 in ", "")))
+    assert.truthy(second:has_logged "reloaded generation 2")
+    second:signal "KILL"
+    second:wait()
+    text = run("reload " .. first.folder)
+    assert.equal(1, select(2, text:gsub("photon: reloaded generation 3 in ", "")))
+    assert.equal(1, #sockets())
+  end)
+
+  it("tells why a reload has failed", function()
+    local server = start "--workers 2"
+    local file = assert(io.open(server.folder .. "/app.lua", "wb"))
+    file:write "error 'on purpose'"
+    file:close()
+    local text, status = run("reload " .. server.folder)
+    assert.equal("1", status)
+    assert.truthy(text:find "^photon: reload failed: .*app%.lua:1: on purpose\n$", text)
+  end)
+
+  it("takes inherited sockets before all others", function()
+    local fd, port = listen()
+    local server = start("--workers 1", { source = SOURCE,
+      env = ([[LISTEN_FDS=1 bash -c 'LISTEN_PID=$$ exec "$0" "$@" 3<&%d']]):format(fd) })
+    ffi.C.spec_close(fd)
+    assert.equal(port, server.port)
+    assert.equal("ok", server:get("/").body)
+    server:stop()
+    assert.is_nil((socket.connect(port)))
+  end)
+
+  it("leaves sockets alone that are meant for another process", function()
+    local fd, port = listen()
+    local server = start("--workers 1", { source = SOURCE,
+      env = ([[LISTEN_FDS=1 LISTEN_PID=1 bash -c 'exec "$0" "$@" 3<&%d']]):format(fd) })
+    ffi.C.spec_close(fd)
+    assert.not_equal(port, server.port)
+    assert.equal("ok", server:get("/").body)
+  end)
+end)
