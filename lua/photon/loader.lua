@@ -8,10 +8,12 @@ local traceback, xpcall = core.traceback, xpcall
 
 local loader = { on_start = {}, on_stop = {}, every = {} }
 
--- What went wrong, as text. A message without a place gets the traceback, which has one.
+-- What went wrong, as text. A message without a place gets the traceback, which has one; what require
+-- puts before a syntax error says nothing more than that.
 function loader.text(err)
   if type(err) ~= "table" then return tostring(err) end
   local message = tostring(err.message or err.detail or err)
+    :gsub("^error loading module '[^\n]-' from file '[^\n]-':\n\t", "")
   if message:find("^[^\n]-:%d+:") or not err.trace then return message end
   return message .. "\n" .. err.trace
 end

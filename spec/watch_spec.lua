@@ -1,0 +1,158 @@
+-- --watch: however a file is saved, one reload follows, with what stands there in the end.
+local lfs = require "lfs"
+local live = require "spec.live"
+local socket = require "spec.socket"
+
+local APP = [[
+local photon = require "photon"
+local app = photon.app()
+local routes = require "routes"
+app:get("/", function() return routes.text end)
+app:get("/part", function() return require("parts.one") end)
+return app
+]]
+
+local folder, outside, server
+
+local function put(path, text)
+  local file = assert(io.open(path, "wb"))
+  file:write(text)
+  file:close()
+end
+
+local function write(name, text)
+  put(folder .. "/" .. name, text)
+end
+
+local function routes(text)
+  return ("return { text = %q }\n"):format(text)
+end
+
+local function count_reloads()
+  return select(2, server:log():gsub("reloaded generation", ""))
+    + select(2, server:log():gsub("reload failed", ""))
+end
+
+-- Waits until the app answers so, then until nothing can follow any more; how many reloads there were
+-- since `before`.
+local function reloads_until(text, before, target)
+  local limit = socket.now() + 8
+  while server:get(target or "/").body ~= text do
+    if socket.now() > limit then error("never served: " .. text .. "\n" .. server:log(), 2) end
+    socket.sleep(0.01)
+  end
+  socket.sleep(0.4)
+  return count_reloads() - before
+end
+
+local styles = {
+  ["in place"] = function(text) write("routes.lua", routes(text)) end,
+  ["by a new file and rename"] = function(text)
+    write(".routes.lua.tmp", routes(text))
+    assert(os.rename(folder .. "/.routes.lua.tmp", folder .. "/routes.lua"))
+  end,
+  ["as vim does"] = function(text)
+    write("4913", "")
+    os.remove(folder .. "/4913")
+    assert(os.rename(folder .. "/routes.lua", folder .. "/routes.lua~"))
+    write("routes.lua", routes(text))
+    os.remove(folder .. "/routes.lua~")
+  end,
+  ["by deleting, and creating later"] = function(text)
+    os.remove(folder .. "/routes.lua")
+    socket.sleep(0.3)
+    write("routes.lua", routes(text))
+  end,
+  ["five times in a row"] = function(text)
+    for i = 1, 4 do
+      write("routes.lua", routes("not yet " .. i))
+      socket.sleep(0.02)
+    end
+    write("routes.lua", routes(text))
+  end,
+  ["with fifty others"] = function(text)
+    for i = 1, 50 do write(("parts/file%d.lua"):format(i), "return " .. i) end
+    write("routes.lua", routes(text))
+  end,
+}
+
+describe("--watch", function()
+  before_each(function()
+    folder, outside = live.folder(), live.folder()
+    assert(lfs.mkdir(folder .. "/parts"))
+    write("app.lua", APP)
+    write("routes.lua", routes "first")
+    write("parts/one.lua", "return 'part'")
+    server = live.start { app = folder, flags = "--watch --workers 2",
+      env = ("LUA_PATH='%s/?.lua;;'"):format(outside) }
+    assert.equal("first", server:get("/").body)
+  end)
+
+  after_each(function()
+    server:stop()
+    os.execute(("rm -rf '%s' '%s'"):format(folder, outside))
+  end)
+
+  for name, save in pairs(styles) do
+    it("reloads once for a file saved " .. name, function()
+      for i = 1, 3 do
+        local before = count_reloads()
+        save("saved " .. i)
+        assert.equal(1, reloads_until("saved " .. i, before), server:log())
+      end
+    end)
+  end
+
+  it("sees files in folders that are made later, and in none that are hidden", function()
+    assert(lfs.mkdir(folder .. "/later"))
+    write("later/one.lua", "return 'later'")
+    write("app.lua", APP:gsub("parts%.one", "later.one"))
+    reloads_until("later", 0, "/part")
+    local before = count_reloads()
+    write("later/one.lua", "return 'changed'")
+    assert.equal(1, reloads_until("changed", before, "/part"))
+    before = count_reloads()
+    assert(lfs.mkdir(folder .. "/.git"))
+    assert(lfs.mkdir(folder .. "/node_modules"))
+    for _, file in ipairs { ".git/index", ".hidden.lua", "node_modules/a.lua", "routes.lua~", ".routes.lua.swp",
+                            "app.log", "data.db" } do
+      write(file, "x")
+    end
+    socket.sleep(0.4)
+    assert.equal(0, count_reloads() - before, server:log())
+  end)
+
+  it("sees a loaded file outside of the app's folder, and no other there", function()
+    put(outside .. "/shared_part.lua", "return 'outside'")
+    write("app.lua", APP:gsub("parts%.one", "shared_part"):gsub("return app", "require 'shared_part'\nreturn app"))
+    reloads_until("outside", 0, "/part")
+    local before = count_reloads()
+    put(outside .. "/other.lua", "return 1")
+    socket.sleep(0.4)
+    assert.equal(0, count_reloads() - before)
+    put(outside .. "/shared_part.lua", "return 'moved on'")
+    assert.equal(1, reloads_until("moved on", before, "/part"))
+  end)
+
+  it("serves the old code while the new one is broken, and takes the next good save", function()
+    for i = 1, 2 do
+      local before = count_reloads()
+      write("routes.lua", "return {")
+      local limit = socket.now() + 5
+      while count_reloads() == before and socket.now() < limit do socket.sleep(0.01) end
+      assert.truthy(server:log():find("reload failed, the old code serves on: [^\n]*routes%.lua:"), server:log())
+      assert.equal(i == 1 and "first" or "mended 1", server:get("/").body)
+      before = count_reloads()
+      write("routes.lua", routes("mended " .. i))
+      assert.equal(1, reloads_until("mended " .. i, before))
+    end
+  end)
+
+  it("says in the end that a file is missing", function()
+    os.remove(folder .. "/routes.lua")
+    assert.truthy(server:has_logged "reload failed")
+    assert.equal("first", server:get("/").body)
+    write("routes.lua", routes "back")
+    reloads_until("back", 0)
+  end)
+end)
