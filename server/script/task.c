@@ -7,113 +7,6 @@
 #include "script/guard.h"
 #include "script/task_private.h"
 
-enum { TASK_IDLE_MAX = 1024 }; // coroutines kept for reuse
-
-bool task_protect(struct vm *vm, lua_CFunction fn, void *data)
-{
-    assert(vm->current == NULL);
-    counters_add(&vm->counters->lua_entries, 1);
-    if (lua_cpcall(vm->L, fn, data) == 0) return true;
-    const char *why = lua_type(vm->L, -1) == LUA_TSTRING ? lua_tostring(vm->L, -1) : "an error";
-    log_write(LOG_ERROR, "%s", why);
-    counters_add(&vm->counters->lua_errors, 1);
-    lua_settop(vm->L, 0);
-    return false;
-}
-
-// May raise; the task stands in the idle list meanwhile, so nothing is lost.
-static void task_make_coroutine(lua_State *L, struct task *t)
-{
-    t->co = NULL;
-    t->co_ref = LUA_NOREF;
-    lua_State *co = lua_newthread(L);
-    int ref = luaL_ref(L, LUA_REGISTRYINDEX);
-    lua_rawgeti(co, LUA_REGISTRYINDEX, t->vm->refs[VM_REF_DOOR]);
-    t->co = co;
-    t->co_ref = ref;
-}
-
-static int task_make_coroutine_protected(lua_State *L)
-{
-    task_make_coroutine(L, lua_touserdata(L, 1));
-    return 0;
-}
-
-// An idle task, with or without a coroutine; NULL when there are too many or no memory.
-static struct task *task_find(struct vm *vm)
-{
-    struct task *t;
-    if (vm->task_count >= vm->limits->max_tasks) {
-        counters_add(&vm->counters->tasks_refused, 1);
-        return NULL;
-    }
-    if (!list_is_empty(&vm->idle)) return list_entry(vm->idle.prev, struct task, node);
-    t = mem_zalloc(sizeof *t);
-    if (!t) return NULL;
-    t->vm = vm;
-    t->co_ref = t->object_ref = LUA_NOREF;
-    list_append(&vm->idle, &t->node);
-    vm->idle_count++;
-    return t;
-}
-
-static void task_begin(struct task *t, enum task_kind kind)
-{
-    struct vm *vm = t->vm;
-    list_remove(&t->node);
-    list_append(&vm->tasks, &t->node);
-    vm->idle_count--;
-    vm->task_count++;
-    counters_add(&vm->counters->tasks, 1);
-    list_init(&t->children);
-    t->kind = (uint8_t)kind;
-    t->is_cancelled = t->is_detached = t->has_defers = false;
-    t->slot = NULL;
-    t->x = NULL;
-    t->parent = NULL;
-    t->state = TASK_READY;
-}
-
-// From C, outside of Lua.
-static struct task *task_take(struct vm *vm, enum task_kind kind)
-{
-    struct task *t = task_find(vm);
-    if (!t) return NULL;
-    if (!t->co && !task_protect(vm, task_make_coroutine_protected, t)) return NULL;
-    task_begin(t, kind);
-    return t;
-}
-
-static void task_release(struct task *t)
-{
-    struct vm *vm = t->vm;
-    struct list *child;
-    while ((child = list_take(&t->children)) != NULL) {
-        list_entry(child, struct task, sibling)->parent = NULL; // orphans live on
-    }
-    timer_stop(&t->timer);
-    list_remove(&t->ready);
-    list_remove(&t->scoped);
-    list_remove(&t->sibling);
-    list_remove(&t->node);
-    if (t->slot && t->slot->server == t) t->slot->server = NULL;
-    t->slot = NULL;
-    t->x = NULL;
-    t->serial++;
-    t->state = TASK_IDLE;
-    luaL_unref(vm->L, LUA_REGISTRYINDEX, t->object_ref); // cannot raise: it only links free refs
-    t->object_ref = LUA_NOREF;
-    if (vm->idle_count >= TASK_IDLE_MAX && t->co) {
-        luaL_unref(vm->L, LUA_REGISTRYINDEX, t->co_ref);
-        t->co = NULL;
-    }
-    // The end is taken first: those with a coroutine stand there.
-    list_append(t->co ? &vm->idle : vm->idle.next, &t->node);
-    vm->idle_count++;
-    vm->task_count--;
-    counters_add(&vm->counters->tasks, -1);
-}
-
 void task_make_ready(struct task *t)
 {
     if (t->vm->phase == VM_ABANDONED) return;
@@ -141,7 +34,8 @@ static void task_die(struct task *t, const char *why)
     counters_add(&vm->counters->lua_errors, 1);
     if (x) {
         log_write(LOG_ERROR, "%.*s %.*s: %s", (int)x->request.method_name.len,
-                  x->request.method_name.ptr, (int)x->request.target.len, x->request.target.ptr, why);
+                  x->request.method_name.ptr, (int)x->request.target.len, x->request.target.ptr,
+                  why);
     } else {
         log_write(LOG_ERROR, "a task ended: %s", why);
     }
@@ -155,6 +49,7 @@ static void task_die(struct task *t, const char *why)
         task_release(t);
         return;
     }
+    vm->idle_count--; // it does not stand in the idle list
     t->kind = TASK_DIED;
     task_make_ready(t);
 }
@@ -207,8 +102,8 @@ static void task_abandon(struct vm *vm)
     if (vm->on_abandoned) vm->on_abandoned(vm);
 }
 
-// After a slice for which there was not enough memory, so that the next finds some. A finalizer that
-// raises ends the collection; it is gone then, and the rest is collected by the next try.
+// After a slice for which there was not enough memory, so that the next finds some. A finalizer
+// that raises ends the collection; it is gone then, and the rest is collected by the next try.
 static void task_collect_garbage(struct vm *vm)
 {
     enum { TRIES = 16 };
@@ -237,8 +132,8 @@ static void task_run(struct task *t, bool is_beginning)
     vm->slice_began = task_clock();
     t->state = TASK_RUNNING;
     counters_add(&vm->counters->lua_entries, 1);
-    status = guard_resume(vm->guard, t->co, task_push_signal(t, is_beginning),
-                          vm->limits->lua_budget);
+    status =
+        guard_resume(vm->guard, t->co, task_push_signal(t, is_beginning), vm->limits->lua_budget);
     if (status == GUARD_ABANDONED) {
         task_abandon(vm);
         return;
@@ -282,8 +177,7 @@ static void task_start_later(struct task *t)
     task_make_ready(t);
 }
 
-void task_serve(struct vm *vm, struct exchange *x, uint32_t handler, int status,
-                struct slice allow)
+void task_serve(struct vm *vm, struct exchange *x, uint32_t handler, int status, struct slice allow)
 {
     struct task *t = task_take(vm, TASK_REQUEST);
     struct vm_slot *slot = t ? vm_slot_open(vm, x) : NULL;

@@ -7,6 +7,23 @@
 // Puts the task into the queue of those that run on the next turn.
 void task_make_ready(struct task *t);
 
+// An idle task, with or without a coroutine; NULL when there are too many or no memory.
+struct task *task_find(struct vm *vm);
+
+// Makes the coroutine of a task that stands in the idle list. May raise; nothing is lost then. The
+// second form is for task_protect.
+void task_make_coroutine(lua_State *L, struct task *t);
+int task_make_coroutine_protected(lua_State *L);
+
+// Takes a task that has a coroutine out of the idle list.
+void task_begin(struct task *t, enum task_kind kind);
+
+// All of that from C, outside of Lua: a task that can begin, or NULL.
+struct task *task_take(struct vm *vm, enum task_kind kind);
+
+// Its work is done: back to the idle list.
+void task_release(struct task *t);
+
 // Logs and counts a slice that took `ms`, over lua_slow.
 void task_report_slow(struct task *t, uint64_t ms);
 

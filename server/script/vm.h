@@ -1,5 +1,5 @@
-// vm: one Lua state with what belongs to it: its loop, its limits, the handles that Lua objects hold,
-// its tasks. A VM is loaded on any one thread, then lives on one loop's thread.
+// vm: one Lua state with what belongs to it: its loop, its limits, the handles that Lua objects
+// hold, its tasks. A VM is loaded on any one thread, then lives on one loop's thread.
 #ifndef PHOTON_SCRIPT_VM_H
 #define PHOTON_SCRIPT_VM_H
 
@@ -59,7 +59,7 @@ struct vm_slot {
     struct task *server;   // the task that answers, while it lives
     uint32_t serial;       // changes with each use, so that an old handle is inert
     uint32_t index, next;
-    bool has_closers;      // functions of req:on_close wait in the door
+    bool has_closers; // functions of req:on_close wait in the door
 };
 
 // Work at the end of a slice (a run of Lua until it waits or ends): streams flush what was sent.
@@ -70,40 +70,40 @@ struct vm_after {
 
 struct vm {
     lua_State *L;
-    struct loop *loop;       // NULL while loading for `photon check` and the like
+    struct loop *loop; // NULL while loading for `photon check` and the like
     const struct limits *limits;
     struct counters *counters;
-    struct server *server;   // what the whole process shares; opaque here
+    struct server *server;       // what the whole process shares; opaque here
     struct stream_host *streams; // of the worker
-    void *part;              // struct app_part: this VM's share of a generation
+    void *part;                  // struct app_part: this VM's share of a generation
     unsigned worker_id, worker_count;
-    uint8_t phase;           // enum vm_phase
-    bool is_testing;         // in-process tests: errors are raised in the spec
-    bool is_watching;        // --watch: errors are shown to browsers
+    uint8_t phase;    // enum vm_phase
+    bool is_testing;  // in-process tests: errors are raised in the spec
+    bool is_watching; // --watch: errors are shown to browsers
 
     struct vm_slot **slots;
     uint32_t slot_count, slot_cap, slot_free;
 
-    struct list tasks;       // all living tasks
-    struct list ready;       // tasks to be resumed, in order
-    struct loop_turn turn;   // resumes them
-    struct list idle;        // finished tasks with their coroutines, kept for reuse
-    unsigned idle_count, task_count;
-    struct task *current;    // the task that runs now, NULL outside Lua
-    uint64_t slice_began;    // task_clock, when the present slice began
-    struct list after;       // what is to be done when the present slice ends
-    int refs[VM_REFS];       // registry references of what C needs often
-    struct vm *next_lost;    // of the abandoned ones
+    struct list tasks;                   // all living tasks
+    struct list ready;                   // tasks to be resumed, in order
+    struct loop_turn turn;               // resumes them
+    struct list idle;                    // finished tasks with their coroutines, kept for reuse
+    unsigned idle_count, task_count;     // idle ones with a coroutine; living ones
+    struct task *current;                // the task that runs now, NULL outside Lua
+    uint64_t slice_began;                // task_clock, when the present slice began
+    struct list after;                   // what is to be done when the present slice ends
+    int refs[VM_REFS];                   // registry references of what C needs often
+    struct vm *next_lost;                // of the abandoned ones
     void (*on_abandoned)(struct vm *vm); // the guard has given this VM up
 
-    struct buf scratch;      // for encoders inside one call from Lua; survives a raised error
+    struct buf scratch;         // for encoders inside one call from Lua; survives a raised error
     size_t memory, memory_peak; // bytes of the Lua heap
-    size_t memory_mark;      // growing over it makes LuaJIT collect, see vm_memory.c
-    size_t memory_low;       // the least since the mark was last passed
-    int stepmul;             // of the collector, while it is hurried
-    bool is_hurried;         // the collector ends its cycle at its next step
-    bool was_refused;        // memory, in the present slice
-    lua_Alloc allocate;      // LuaJIT's own allocator behind ours
+    size_t memory_mark;         // growing over it makes LuaJIT collect, see vm_memory.c
+    size_t memory_low;          // the least since the mark was last passed
+    int stepmul;                // of the collector, while it is hurried
+    bool is_hurried;            // the collector ends its cycle at its next step
+    bool was_refused;           // memory, in the present slice
+    lua_Alloc allocate;         // LuaJIT's own allocator behind ours
     void *allocate_data;
     struct list objects;     // C objects that Lua owns, given up without __gc when abandoned
     struct luv_state *luv;   // once `require "luv"` has been used
@@ -123,12 +123,12 @@ void vm_free(struct vm *vm);
 // LuaJIT's allocator behind a counter and the limit lua_memory; `data` is the VM.
 void *vm_allocate(void *data, void *ptr, size_t old_size, size_t new_size);
 
-// After a slice, outside of Lua: the collector goes at its own pace again. True when the slice met the
-// limit: all garbage should be collected, so that the next one finds room.
+// After a slice, outside of Lua: the collector goes at its own pace again. True when the slice met
+// the limit: all garbage should be collected, so that the next one finds room.
 bool vm_memory_settle(struct vm *vm);
 
-// The guard has given it up: its state is unknown. It is kept for ever, in a list, so that what still
-// points to it stays valid.
+// The guard has given it up: its state is unknown. It is kept for ever, in a list, so that what
+// still points to it stays valid.
 void vm_abandon(struct vm *vm);
 
 // The VM of a C function registered by vm_register.

@@ -1,9 +1,10 @@
 -- photon.json as scripts see it. cjson is the reference wherever it is right.
 local ffi = require "ffi"
 local cjson = require "cjson"
-local json = require("photon").json
+local photon = require "photon"
 
-local encode, decode, array, null = json.encode, json.decode, json.array, json.null
+local encode, decode = photon.json.encode, photon.json.decode
+local array, null = photon.array, photon.null
 
 local function refused(message, value)
   local ok, problem = pcall(function() return encode(value) end)
