@@ -26,9 +26,10 @@ static int test_run(int argc, char **argv)
 const struct command cmd_test = {
     .name = "test",
     .summary = "run busted specs inside the server's runtime",
-    .help = "usage: photon test [BUSTED OPTIONS] [SPEC]...\n"
-            "\n"
-            "Runs busted on the specs (files or folders; spec without any), each test as a task that\n"
-            "may wait. require \"photon.test\" gives clients for apps. Exit code 0 when all pass.\n",
+    .help =
+        "usage: photon test [BUSTED OPTIONS] [SPEC]...\n"
+        "\n"
+        "Runs busted on the specs (files or folders; spec without any), each test as a task that\n"
+        "may wait. require \"photon.test\" gives clients for apps. Exit code 0 when all pass.\n",
     .run = test_run,
 };

@@ -172,8 +172,7 @@ static bool exchange_write_problem(struct buf *to, int status, const char *detai
     return ok && buf_append_format(to, ",\"request_id\":\"%.*s\"}\n", (int)id.len, id.ptr);
 }
 
-void exchange_error(struct exchange *x, int status, const char *detail,
-                    const struct headers *extra)
+void exchange_error(struct exchange *x, int status, const char *detail, const struct headers *extra)
 {
     char id[EXCHANGE_ID];
     struct buf body = {0};

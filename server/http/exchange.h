@@ -29,7 +29,7 @@ struct exchange_ops {
     void (*end)(struct exchange *x);
     void (*abort)(struct exchange *x); // the reply cannot be completed: the peer must notice
     size_t (*backlog)(const struct exchange *x);
-    void (*inform)(struct exchange *x, int status); // an interim reply (1xx)
+    void (*inform)(struct exchange *x, int status);    // an interim reply (1xx)
     void (*want)(struct exchange *x, uint64_t credit); // read that much more of the request's body
 };
 
@@ -42,8 +42,8 @@ enum exchange_phase {
 // Seam: whoever must know. Intrusive; zero members are not called. on_over is the last call.
 struct exchange_watch {
     struct list node;
-    void (*on_drain)(struct exchange_watch *w);                     // backlog has become 0
-    void (*on_body)(struct exchange_watch *w);                      // more of the body, or its end
+    void (*on_drain)(struct exchange_watch *w); // backlog has become 0
+    void (*on_body)(struct exchange_watch *w);  // more of the body, or its end
     void (*on_over)(struct exchange_watch *w, enum exchange_end how);
 };
 
@@ -55,25 +55,25 @@ struct exchange {
     const struct peer *peer;
     struct arena arena;
     struct list watches;
-    const struct route *route;     // once routed
-    struct slice *params;          // route->param_count values, decoded
-    struct buf body;               // what has arrived of the request's body and was not taken
+    const struct route *route; // once routed
+    struct slice *params;      // route->param_count values, decoded
+    struct buf body;           // what has arrived of the request's body and was not taken
     uint64_t max_body;
     uint64_t body_received;
-    uint64_t serial;               // of this process; the request id is made of it
-    uint64_t started;              // uv_hrtime, nanoseconds
+    uint64_t serial;  // of this process; the request id is made of it
+    uint64_t started; // uv_hrtime, nanoseconds
     uint64_t bytes_out;
-    int status;                    // of the reply, 0 before
-    int body_error;                // 400, 408, 413: the body could not be read
-    uint8_t phase;                 // enum exchange_phase
-    bool is_held;                  // request bytes have been copied into the arena
+    int status;     // of the reply, 0 before
+    int body_error; // 400, 408, 413: the body could not be read
+    uint8_t phase;  // enum exchange_phase
+    bool is_held;   // request bytes have been copied into the arena
     bool is_body_complete;
-    bool is_head_request;          // reply's body is dropped by the protocol
-    bool is_stream;                // counted as an open stream
-    bool wants_close;              // the connection must not be used again
-    bool is_draining;              // the server is stopping: say connection: close
+    bool is_head_request;                   // reply's body is dropped by the protocol
+    bool is_stream;                         // counted as an open stream
+    bool wants_close;                       // the connection must not be used again
+    bool is_draining;                       // the server is stopping: say connection: close
     void (*on_release)(struct exchange *x); // the server's: called once when it is over
-    void *generation;              // what serves it
+    void *generation;                       // what serves it
 };
 
 // Seam: exchange to handler.

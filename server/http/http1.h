@@ -11,24 +11,25 @@ struct http1_host {
     struct handler *handler;     // who serves
     struct header *scratch;      // header array for heads that are being read (http1_host_open)
     uint32_t scratch_cap;
-    struct list conns;           // all http1 connections
+    struct list conns; // all http1 connections
     uint64_t serial;
-    void *spare;                 // a few free exchanges
+    void *spare; // a few free exchanges
     unsigned spare_count;
-    bool is_draining;            // connections close after their current reply
+    bool is_draining; // connections close after their current reply
 };
 
 bool http1_host_open(struct http1_host *host, struct loop *loop, const struct limits *limits,
                      struct handler *handler);
 
-// New limits after a reload; for connections accepted and requests begun from now on. The old limits
-// must live as long as connections accepted under them. False when there is no memory.
+// New limits after a reload; for connections accepted and requests begun from now on. The old
+// limits must live as long as connections accepted under them. False when there is no memory.
 bool http1_host_set_limits(struct http1_host *host, const struct limits *limits);
 
 // Begins to drain: idle connections close now, busy ones after their reply, which says so.
 void http1_host_drain(struct http1_host *host);
 
-// True when every connection that is left has got everything, and we only wait for its peer to close.
+// True when every connection that is left has got everything, and we only wait for its peer to
+// close.
 bool http1_host_is_done(const struct http1_host *host);
 
 // Closes every connection at once (their on_close comes on later turns).

@@ -32,13 +32,13 @@ struct http1 {
 struct http1_exchange {
     struct exchange x; // first, so that one pointer is both
     struct http1 *h;
-    struct list node;     // host->spare
-    uint64_t credit;      // bytes of the request's body that may still be read
-    uint64_t left;        // bytes that the announced content-length still owes
-    uint64_t discarded;   // request bytes read and dropped after the end of the reply
+    struct list node;   // host->spare
+    uint64_t credit;    // bytes of the request's body that may still be read
+    uint64_t left;      // bytes that the announced content-length still owes
+    uint64_t discarded; // request bytes read and dropped after the end of the reply
     bool is_chunked;
-    bool is_bodyless;     // HEAD, 204, 304: body bytes are dropped
-    bool is_ended;        // the reply is complete
+    bool is_bodyless; // HEAD, 204, 304: body bytes are dropped
+    bool is_ended;    // the reply is complete
     bool is_aborted;
     bool has_request_end; // the whole request has been read
     bool has_continued;   // 100 was sent, or is not called for

@@ -47,8 +47,10 @@ static void memory_watch_reader(struct memory *m)
     uint32_t stalled = m->x.limits->write_timeout;
     if (m->queue.len == 0 || timer_is_running(&m->timer)) return;
     m->read_at = m->host->loop->now;
-    if (m->rate > 0) timer_start(m->host->loop, &m->timer, MEMORY_TICK, memory_on_time);
-    else if (stalled) timer_start(m->host->loop, &m->timer, stalled, memory_on_time);
+    if (m->rate > 0)
+        timer_start(m->host->loop, &m->timer, MEMORY_TICK, memory_on_time);
+    else if (stalled)
+        timer_start(m->host->loop, &m->timer, stalled, memory_on_time);
 }
 
 // No memory for the reply is like a socket that fails.
@@ -75,8 +77,10 @@ static void memory_read(struct memory *m)
 static void memory_on_time(struct timer *timer)
 {
     struct memory *m = list_entry(timer, struct memory, timer);
-    if (m->rate > 0) memory_read(m);
-    else memory_drop(m); // write_timeout: nothing was read for so long
+    if (m->rate > 0)
+        memory_read(m);
+    else
+        memory_drop(m); // write_timeout: nothing was read for so long
     if (!m->is_dropped) memory_watch_reader(m);
 }
 
@@ -165,8 +169,10 @@ static void memory_body(struct exchange *x, struct slice piece)
     if (m->is_bodyless || m->is_ended || m->is_aborted) return;
     if (piece.len > m->left) piece.len = (size_t)m->left;
     if (m->content_length >= 0) m->left -= piece.len;
-    if (!buf_append_slice(&m->staged, piece)) memory_abort(x);
-    else if (m->staged.len >= MEMORY_FULL) memory_flush(x);
+    if (!buf_append_slice(&m->staged, piece))
+        memory_abort(x);
+    else if (m->staged.len >= MEMORY_FULL)
+        memory_flush(x);
 }
 
 static void memory_body_payload(struct exchange *x, struct payload *p)

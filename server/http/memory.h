@@ -23,11 +23,11 @@ struct memory {
     struct memory_host *host;
     struct list node;
     struct loop_turn turn;
-    struct timer timer;    // of a slow reader, and write_timeout of one that does not read
-    struct arena arena;    // the request, and the head of the reply
+    struct timer timer; // of a slow reader, and write_timeout of one that does not read
+    struct arena arena; // the request, and the head of the reply
     struct peer peer;
-    struct slice upload;   // what of the request's body has not been taken yet
-    uint64_t credit;       // bytes of it that were asked for
+    struct slice upload;    // what of the request's body has not been taken yet
+    uint64_t credit;        // bytes of it that were asked for
     struct headers headers; // of the reply
     int64_t content_length; // -1: the reply is chunked
     uint64_t left;          // what an announced length still owes

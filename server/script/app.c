@@ -49,10 +49,12 @@ static bool app_find_file(struct generation *g, const char *path, char error[APP
     const char *slash = strrchr(path, '/');
     bool is_file = len > 4 && strcmp(path + len - 4, ".lua") == 0;
     struct buf file = {0};
-    if (is_file) g->dir = slash ? app_copy(path, (size_t)(slash - path)) : app_copy(".", 1);
-    else g->dir = app_copy(path, len);
-    bool ok = buf_append_format(&file, is_file ? "%s" : "%s/app.lua", path) &&
-              buf_append(&file, "", 1);
+    if (is_file)
+        g->dir = slash ? app_copy(path, (size_t)(slash - path)) : app_copy(".", 1);
+    else
+        g->dir = app_copy(path, len);
+    bool ok =
+        buf_append_format(&file, is_file ? "%s" : "%s/app.lua", path) && buf_append(&file, "", 1);
     g->file = ok ? app_copy(file.ptr, file.len - 1) : NULL;
     buf_reset(&file);
     g->path = app_copy(path, len);
@@ -61,8 +63,10 @@ static bool app_find_file(struct generation *g, const char *path, char error[APP
         return false;
     }
     if (stat(g->file, &st) == 0 && S_ISREG(st.st_mode)) return true;
-    snprintf(error, APP_ERROR, "there is no app at %s: %s was not found; name a directory that "
-             "holds app.lua, or a .lua file", path, g->file);
+    snprintf(error, APP_ERROR,
+             "there is no app at %s: %s was not found; name a directory that "
+             "holds app.lua, or a .lua file",
+             path, g->file);
     return false;
 }
 
@@ -130,8 +134,7 @@ static int app_lua_started(lua_State *L)
 
 static void app_open_functions(lua_State *L, struct vm *vm)
 {
-    static const luaL_Reg functions[] = {
-        {"started", app_lua_started}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"started", app_lua_started}, {NULL, NULL}};
     core_open(L, vm);
     vm_register(L, vm, functions);
 }
@@ -158,8 +161,7 @@ static int app_prepare(lua_State *L)
     app_set_path(L, "path", g->dir,
                  "%/?.lua;%/?/init.lua;%/lua_modules/?.lua;%/lua_modules/?/init.lua;"
                  "%/lua_modules/share/lua/5.1/?.lua;%/lua_modules/share/lua/5.1/?/init.lua");
-    app_set_path(L, "cpath", g->dir,
-                 "%/?.so;%/lua_modules/?.so;%/lua_modules/lib/lua/5.1/?.so");
+    app_set_path(L, "cpath", g->dir, "%/?.so;%/lua_modules/?.so;%/lua_modules/lib/lua/5.1/?.so");
     app_set_worker(L, part->vm);
     task_load_door(L, part->vm);
     lua_getglobal(L, "require");
@@ -236,9 +238,10 @@ static bool app_run_files(struct app_part *part, bool *is_lost, char error[APP_E
     if (status == GUARD_ABANDONED) {
         vm_abandon(vm);
         *is_lost = true;
-        snprintf(error, APP_ERROR, "%s ran over lua_budget (%u ms) while it was loaded, and could "
-                 "not be stopped; the code at its top level must end", part->generation->file,
-                 vm->limits->lua_budget);
+        snprintf(error, APP_ERROR,
+                 "%s ran over lua_budget (%u ms) while it was loaded, and could "
+                 "not be stopped; the code at its top level must end",
+                 part->generation->file, vm->limits->lua_budget);
         return false;
     }
     return app_explain(L, status, error) && app_explain(L, lua_cpcall(L, app_take, part), error);
@@ -293,10 +296,22 @@ void app_discard(struct generation *g)
     app_release(g);
 }
 
-const struct router *app_routes(const struct generation *g) { return g->router; }
-const struct limits *app_limits(const struct generation *g) { return &g->limits; }
-struct app_part *app_part(struct generation *g, unsigned index) { return g->parts[index]; }
-unsigned app_number(const struct generation *g) { return g->number; }
+const struct router *app_routes(const struct generation *g)
+{
+    return g->router;
+}
+const struct limits *app_limits(const struct generation *g)
+{
+    return &g->limits;
+}
+struct app_part *app_part(struct generation *g, unsigned index)
+{
+    return g->parts[index];
+}
+unsigned app_number(const struct generation *g)
+{
+    return g->number;
+}
 
 void app_each_file(const struct generation *g, void (*each)(const char *path, void *data),
                    void *data)

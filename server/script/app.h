@@ -1,5 +1,6 @@
-// app: a generation, that is what one load of an app yields: per worker a VM, and one immutable route
-// table for all. Loaded off the serving loops, then swapped in by each worker between two requests.
+// app: a generation, that is what one load of an app yields: per worker a VM, and one immutable
+// route table for all. Loaded off the serving loops, then swapped in by each worker between two
+// requests.
 #ifndef PHOTON_SCRIPT_APP_H
 #define PHOTON_SCRIPT_APP_H
 
@@ -15,13 +16,13 @@ struct generation;
 
 // One worker's share of a generation.
 struct app_part {
-    struct list node;       // app_host->parts
+    struct list node; // app_host->parts
     struct generation *generation;
     struct app_host *host;
-    struct vm *vm;          // NULL when it was lost and could not be replaced
-    unsigned index;         // of the worker
-    uint32_t base;          // where its handlers begin in the VM's table: its fallback, then routes
-    uint32_t busy;          // exchanges in progress
+    struct vm *vm;  // NULL when it was lost and could not be replaced
+    unsigned index; // of the worker
+    uint32_t base;  // where its handlers begin in the VM's table: its fallback, then routes
+    uint32_t busy;  // exchanges in progress
     bool has_fallback, is_retired, is_closing, owns_vm;
 };
 
@@ -34,12 +35,12 @@ struct app_host {
     struct server *server;
     struct loop *loop;
     struct counters *counters;
-    struct guard *guard;    // of the worker's thread
+    struct guard *guard; // of the worker's thread
     unsigned worker;
     struct app_part *current;
-    struct list parts;      // all alive, oldest first; `current` last
-    struct limits limits;   // in force: the current generation's
-    struct timer check;     // looks which retired parts can be closed
+    struct list parts;    // all alive, oldest first; `current` last
+    struct limits limits; // in force: the current generation's
+    struct timer check;   // looks which retired parts can be closed
     struct stream_host streams;
     struct http1_host *http1; // learns new limits at a swap; may be NULL (tests)
     // on_start of the current part has ended: well (error is NULL) or not. May be NULL.
@@ -55,14 +56,14 @@ struct app_load {
     const char *path;
     struct loop *loops[SERVER_MAX_WORKERS]; // of each part's worker; NULL for checks
     struct counters *counters[SERVER_MAX_WORKERS];
-    unsigned count;         // how many parts (VMs)
-    unsigned number;        // of the generation
+    unsigned count;  // how many parts (VMs)
+    unsigned number; // of the generation
     bool is_watching;
 };
 
-// Runs the app's files in `count` fresh VMs, compiles the routes, compares. NULL when anything fails:
-// `error` then says file, line and message. Any thread; guarded, so that a loop that never ends at
-// load is stopped.
+// Runs the app's files in `count` fresh VMs, compiles the routes, compares. NULL when anything
+// fails: `error` then says file, line and message. Any thread; guarded, so that a loop that never
+// ends at load is stopped.
 struct generation *app_load(const struct app_load *load, char error[APP_ERROR]);
 
 // The same for tests, in the VM that runs them: the app object is at the top of L's stack and stays
@@ -80,7 +81,8 @@ void app_each_file(const struct generation *g, void (*each)(const char *path, vo
                    void *data);
 
 // On the worker's thread: begins to serve with the part; what was current is retired: its unscoped
-// tasks and timers stop, its running requests and streams go on. Runs on_start and starts app:every.
+// tasks and timers stop, its running requests and streams go on. Runs on_start and starts
+// app:every.
 void app_install(struct app_host *host, struct app_part *part);
 
 // On the worker's thread, at shutdown: retires the current part, too. Streams are ended by the

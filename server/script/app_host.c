@@ -151,8 +151,10 @@ void app_on_abandoned(struct vm *vm)
     char error[APP_ERROR];
     counters_add(&vm->counters->vms_abandoned, 1);
     counters_add(&vm->counters->vm_leaked_bytes, (int64_t)vm->memory);
-    log_write(LOG_ERROR, "code that could not be stopped has cost worker %u its Lua VM (%zu bytes); "
-              "its requests get 503 and a fresh VM takes over", host->worker, vm->memory);
+    log_write(LOG_ERROR,
+              "code that could not be stopped has cost worker %u its Lua VM (%zu bytes); "
+              "its requests get 503 and a fresh VM takes over",
+              host->worker, vm->memory);
     task_abandon_all(vm);
     luv_abandon(vm);
     offload_close(vm);

@@ -18,8 +18,8 @@ struct generation {
     struct app_part *parts[SERVER_MAX_WORKERS];
 };
 
-// A part with a fresh VM that has run the app's files; the first one makes the route table. NULL with
-// `error`.
+// A part with a fresh VM that has run the app's files; the first one makes the route table. NULL
+// with `error`.
 struct app_part *app_load_part(struct generation *g, unsigned index, struct loop *loop,
                                struct counters *counters, char error[APP_ERROR]);
 
@@ -35,8 +35,8 @@ void app_note_memory(struct app_host *host);
 // The handler's function: routes and serves one exchange.
 void app_serve(struct handler *self, struct exchange *x);
 
-// Reads what the app compiled to (the loader's table on top of the stack) into the part and, when it
-// is the first, into the generation's route table. Raises what is wrong.
+// Reads what the app compiled to (the loader's table on top of the stack) into the part and, when
+// it is the first, into the generation's route table. Raises what is wrong.
 void app_take_compiled(lua_State *L, struct app_part *part);
 
 // The guard has given up the VM of this part.

@@ -61,8 +61,10 @@ static void app_serve_miss(struct app_part *part, struct exchange *x, int status
         if (x->request.method == METHOD_OPTIONS) status = 204;
     }
     if (part->has_fallback) {
-        if (exchange_hold(x)) task_serve(part->vm, x, part->base, status, allow);
-        else exchange_error(x, 503, NULL, NULL);
+        if (exchange_hold(x))
+            task_serve(part->vm, x, part->base, status, allow);
+        else
+            exchange_error(x, 503, NULL, NULL);
     } else if (allow.len) {
         app_serve_allow(x, status, allow);
     } else {

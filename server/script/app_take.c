@@ -80,8 +80,9 @@ static const struct route *app_find_route(lua_State *L, struct generation *g, in
     const struct route *route = router_find(g->router, method, pattern);
     if (!route) {
         struct slice place = app_text(L, table, "place");
-        luaL_error(L, "%s: the workers registered different routes: %s %s is not in all of them; "
-                      "what is registered must not depend on chance or time",
+        luaL_error(L,
+                   "%s: the workers registered different routes: %s %s is not in all of them; "
+                   "what is registered must not depend on chance or time",
                    place.ptr ? place.ptr : "?", method.ptr, pattern.ptr);
     }
     return route;
@@ -163,7 +164,8 @@ void app_take_compiled(lua_State *L, struct app_part *part)
         app_take_route(L, part, lua_gettop(L), handlers, is_first);
         lua_settop(L, routes);
     }
-    if (is_first) app_number_routes(L, g);
+    if (is_first)
+        app_number_routes(L, g);
     else if ((unsigned)count != router_count(g->router)) {
         luaL_error(L, "the workers registered different numbers of routes (%d and %d)",
                    (int)router_count(g->router), count);

@@ -91,8 +91,10 @@ static int stream_written(lua_State *L, struct stream *s, bool ok, const char *w
     t = task_check_quiet_wait(L, vm, what);
     if (!t) return stream_closed(L);
     task_park(t, s, is_full ? stream_forget_waiter : NULL);
-    if (is_full) o->waiter = t;
-    else task_wake(t);
+    if (is_full)
+        o->waiter = t;
+    else
+        task_wake(t);
     lua_rawgeti(L, LUA_REGISTRYINDEX, vm->refs[VM_REF_WAIT]);
     return lua_yield(L, 1);
 }
@@ -149,7 +151,8 @@ static void stream_read_event(lua_State *L, struct sse_event *e)
     }
     if (stream_field(L, "retry")) {
         double retry = lua_tonumber(L, -1);
-        if (lua_type(L, -1) != LUA_TNUMBER || retry < 0 || retry > 1e15 || retry != (int64_t)retry) {
+        if (lua_type(L, -1) != LUA_TNUMBER || retry < 0 || retry > 1e15 ||
+            retry != (int64_t)retry) {
             luaL_error(L, "retry is a whole number of milliseconds");
         }
         e->retry = (int64_t)retry;
@@ -275,8 +278,10 @@ static int stream_lua_finish(lua_State *L)
 {
     struct stream *s = stream_arg(L);
     if (!s) return 0;
-    if (lua_toboolean(L, 2)) stream_end(s, -1);
-    else stream_abort(s);
+    if (lua_toboolean(L, 2))
+        stream_end(s, -1);
+    else
+        stream_abort(s);
     return 0;
 }
 

@@ -1,5 +1,5 @@
-// stream_spec: reading the tables that apps give to streams; for the stream room alone. Every function
-// may raise a Lua error that says what is wrong.
+// stream_spec: reading the tables that apps give to streams; for the stream room alone. Every
+// function may raise a Lua error that says what is wrong.
 #ifndef PHOTON_SCRIPT_STREAM_SPEC_H
 #define PHOTON_SCRIPT_STREAM_SPEC_H
 
@@ -21,8 +21,8 @@ void stream_read_spec(lua_State *L, struct stream_spec *spec);
 // Whether the spec table at index 2 has that flag.
 bool stream_spec_flag(lua_State *L, const char *name);
 
-// Pushes the Last-Event-ID: of the header, or of the query for clients that cannot set headers. False
-// when there is none (something may have been pushed all the same).
+// Pushes the Last-Event-ID: of the header, or of the query for clients that cannot set headers.
+// False when there is none (something may have been pushed all the same).
 bool stream_push_last_id(lua_State *L, struct exchange *x);
 
 #endif

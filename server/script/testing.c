@@ -106,8 +106,8 @@ static bool testing_settle(struct testing *t)
     return testing_is_quiet(t);
 }
 
-// Whatever the specs have left open is ended in order: requests, tasks, handles, the VM. What cannot
-// be ended (a task that never lets go) is left to the end of the process.
+// Whatever the specs have left open is ended in order: requests, tasks, handles, the VM. What
+// cannot be ended (a task that never lets go) is left to the end of the process.
 static void testing_close(struct testing *t)
 {
     bool is_quiet;

@@ -1,5 +1,5 @@
-// Apps in the VM of the specs. What a worker does to install and retire one (app_host) would also end
-// the tasks of the specs, which share the VM, so that is done here.
+// Apps in the VM of the specs. What a worker does to install and retire one (app_host) would also
+// end the tasks of the specs, which share the VM, so that is done here.
 #include "base/mem.h"
 #include "script/app_private.h"
 #include "script/testing_private.h"

@@ -15,7 +15,7 @@ struct testing {
     struct stream_host streams;
     struct list apps;
     struct list clients;
-    struct list turns;    // tasks that wait for the next turn
+    struct list turns; // tasks that wait for the next turn
     unsigned last_app;
     uint32_t last_client;
     int argc;

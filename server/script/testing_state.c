@@ -82,11 +82,9 @@ static int testing_lua_forget(lua_State *L)
 
 void testing_state_open(lua_State *L, struct testing *t)
 {
-    static const luaL_Reg functions[] = {{"test_tasks", testing_lua_tasks},
-                                         {"test_cancel_others", testing_lua_cancel_others},
-                                         {"test_counts", testing_lua_counts},
-                                         {"test_loading", testing_lua_loading},
-                                         {"test_forget", testing_lua_forget},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"test_tasks", testing_lua_tasks},   {"test_cancel_others", testing_lua_cancel_others},
+        {"test_counts", testing_lua_counts}, {"test_loading", testing_lua_loading},
+        {"test_forget", testing_lua_forget}, {NULL, NULL}};
     testing_register(L, t, functions);
 }

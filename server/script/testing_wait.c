@@ -141,10 +141,14 @@ static int testing_lua_clock(lua_State *L)
 void testing_wait_open(lua_State *L, struct testing *t)
 {
     static const luaL_Reg functions[] = {
-        {"test_wait", testing_lua_wait},     {"test_turn", testing_lua_turn},
-        {"test_is_busy", testing_lua_is_busy}, {"test_freeze", testing_lua_freeze},
-        {"test_advance", testing_lua_advance}, {"test_thaw", testing_lua_thaw},
-        {"test_clock", testing_lua_clock},   {"test_now", testing_lua_now},
+        {"test_wait", testing_lua_wait},
+        {"test_turn", testing_lua_turn},
+        {"test_is_busy", testing_lua_is_busy},
+        {"test_freeze", testing_lua_freeze},
+        {"test_advance", testing_lua_advance},
+        {"test_thaw", testing_lua_thaw},
+        {"test_clock", testing_lua_clock},
+        {"test_now", testing_lua_now},
         {NULL, NULL},
     };
     testing_register(L, t, functions);

@@ -17,8 +17,8 @@ static bool stream_add_default(struct reply *reply, struct arena *a, struct slic
     return headers_find(&reply->headers, name) || headers_add(&reply->headers, a, name, value);
 }
 
-// The given headers, then the stream's own where they say nothing. Proxies and caches must pass every
-// event on at once: no-transform and x-accel-buffering ask for that.
+// The given headers, then the stream's own where they say nothing. Proxies and caches must pass
+// every event on at once: no-transform and x-accel-buffering ask for that.
 static bool stream_make_reply(struct exchange *x, const struct stream_spec *spec, int status,
                               const struct headers *headers, struct reply *reply)
 {
@@ -159,7 +159,8 @@ static bool stream_noted(struct stream *s, bool ok, bool was_empty)
         return false;
     }
     counters_add(&s->x->loop->counters->stream_events, 1);
-    if (was_empty) s->pending_since = uv_hrtime();
+    if (was_empty)
+        s->pending_since = uv_hrtime();
     else if (s->pending.len >= STREAM_FULL || uv_hrtime() - s->pending_since > STREAM_OLD_NS) {
         stream_push(s);
     }

@@ -48,8 +48,8 @@ struct stream {
     void *owner;
 };
 
-// The beginning of a stream on the exchange. `headers` are added to (and win over) the stream's own.
-// NULL when there is no memory or max_streams is reached: the exchange has been answered then.
+// The beginning of a stream on the exchange. `headers` are added to (and win over) the stream's
+// own. NULL when there is no memory or max_streams is reached: the exchange has been answered then.
 struct stream *stream_open(struct stream_host *host, struct exchange *x,
                            const struct stream_spec *spec, int status,
                            const struct headers *headers);
@@ -62,7 +62,7 @@ void stream_answer_head(struct exchange *x, const struct stream_spec *spec, int 
 // aborted: a record is never sent in part).
 bool stream_send(struct stream *s, struct slice event, struct slice data);
 bool stream_send_event(struct stream *s, const struct sse_event *e);
-bool stream_write(struct stream *s, struct slice bytes); // as it is
+bool stream_write(struct stream *s, struct slice bytes);     // as it is
 bool stream_write_line(struct stream *s, struct slice line); // and a newline
 
 // Gives what is pending to the socket; the head before it.
@@ -71,7 +71,8 @@ void stream_push(struct stream *s);
 // True when the peer takes less than the producer makes: over the high-water mark.
 bool stream_is_full(struct stream *s);
 
-// A clean end, with `retry` (ms, -1: none) told before it; or a broken one, that the client notices.
+// A clean end, with `retry` (ms, -1: none) told before it; or a broken one, that the client
+// notices.
 void stream_end(struct stream *s, int64_t retry);
 void stream_abort(struct stream *s);
 
