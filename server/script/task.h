@@ -13,7 +13,7 @@
 
 enum task_state { TASK_IDLE, TASK_READY, TASK_RUNNING, TASK_PARKED };
 
-enum task_kind { // what the door does with it; the numbers are known to lua/photon/door.lua
+enum task_kind {      // what the door does with it; the numbers are known to lua/photon/door.lua
     TASK_REQUEST = 1, // handler(req), then the reply
     TASK_CALL = 2,    // a task object of photon.task: function and arguments
     TASK_NAMED = 3,   // a function of the door, called by C
@@ -28,10 +28,10 @@ struct task {
     struct list sibling;
     struct task *parent;
     struct vm *vm;
-    lua_State *co;        // NULL: to be made
-    int co_ref;           // anchors it in the registry
-    int object_ref;       // TASK_CALL: the Lua task object
-    uint32_t serial;      // changes with each use
+    lua_State *co;   // NULL: to be made
+    int co_ref;      // anchors it in the registry
+    int object_ref;  // TASK_CALL: the Lua task object
+    uint32_t serial; // changes with each use
     uint8_t state, kind;
     bool is_cancelled, is_detached, has_defers;
     struct vm_slot *slot; // the exchange it belongs to, NULL when none
@@ -41,9 +41,9 @@ struct task {
     struct slice allow;   // and the methods that the path knows, in the exchange's arena
     const char *name;     // TASK_NAMED
     double a, b;
-    struct timer timer;   // of a sleep
+    struct timer timer;                // of a sleep
     void (*on_cancel)(struct task *t); // undoes the present wait's registration
-    void *wait_data;      // the wait's own
+    void *wait_data;                   // the wait's own
 };
 
 // Adds this room's functions to the core table.
@@ -52,16 +52,17 @@ void task_open(lua_State *L, struct vm *vm);
 // Loads photon.door; once, after vm_new and before any task. May raise.
 void task_load_door(lua_State *L, struct vm *vm);
 
-// Answers the exchange by the function at `handler` in VM_REF_HANDLERS. An app's fallback is told the
-// status (not 0) that the server would answer and the allowed methods (in the exchange's arena).
-// Runs until the first wait. 503 when there are too many tasks or no memory.
+// Answers the exchange by the function at `handler` in VM_REF_HANDLERS. An app's fallback is told
+// the status (not 0) that the server would answer and the allowed methods (in the exchange's
+// arena). Runs until the first wait. 503 when there are too many tasks or no memory.
 void task_serve(struct vm *vm, struct exchange *x, uint32_t handler, int status,
                 struct slice allow);
 
 // A coarse clock in milliseconds, for slices: costs a few nanoseconds.
 uint64_t task_clock(void);
 
-// Runs photon.door's function `name` (a literal) as a task of its own. False when there is no memory.
+// Runs photon.door's function `name` (a literal) as a task of its own. False when there is no
+// memory.
 bool task_call(struct vm *vm, const char *name, double a, double b);
 
 // Starts a task object of photon.task (the first argument) on the next turn. May raise; NULL when

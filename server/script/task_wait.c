@@ -49,8 +49,10 @@ struct task *task_check_quiet_wait(lua_State *L, struct vm *vm, const char *what
     }
     if (!t) task_refuse_wait(L, "%s can only wait inside a task", what, "");
     if (!lua_isyieldable(L)) {
-        task_refuse_wait(L, "%s cannot wait inside '%s': a C function that calls back cannot be "
-                         "suspended", what, task_blocking_call(L));
+        task_refuse_wait(L,
+                         "%s cannot wait inside '%s': a C function that calls back cannot be "
+                         "suspended",
+                         what, task_blocking_call(L));
     }
     return t->is_cancelled ? NULL : t;
 }
@@ -86,8 +88,10 @@ static int task_lua_begin(lua_State *L)
         lua_pushnumber(L, t->b);
         return 4;
     }
-    if (t->object_ref != LUA_NOREF) lua_rawgeti(L, LUA_REGISTRYINDEX, t->object_ref);
-    else lua_pushnil(L);
+    if (t->object_ref != LUA_NOREF)
+        lua_rawgeti(L, LUA_REGISTRYINDEX, t->object_ref);
+    else
+        lua_pushnil(L);
     lua_pushboolean(L, t->is_cancelled);
     return 3;
 }
@@ -119,7 +123,8 @@ static int task_lua_spawn(lua_State *L)
     return 2;
 }
 
-// The task of (task, serial) at `index`, NULL when it has ended. Task structs live as long as the VM.
+// The task of (task, serial) at `index`, NULL when it has ended. Task structs live as long as the
+// VM.
 static struct task *task_arg(lua_State *L, int index)
 {
     struct task *t = lua_islightuserdata(L, index) ? lua_touserdata(L, index) : NULL;
@@ -178,8 +183,7 @@ static int task_lua_sleep(lua_State *L)
     struct vm *vm = vm_of(L);
     double seconds = lua_tonumber(L, 1);
     if (lua_type(L, 1) != LUA_TNUMBER || isnan(seconds)) {
-        return luaL_error(L, "photon.sleep takes a number of seconds, not %s",
-                          luaL_typename(L, 1));
+        return luaL_error(L, "photon.sleep takes a number of seconds, not %s", luaL_typename(L, 1));
     }
     struct task *t = task_check_wait(L, vm, "photon.sleep");
     double ms = ceil(seconds * 1000);
