@@ -49,7 +49,8 @@ static struct peer testing_peer(lua_State *L, int index)
     return peer;
 }
 
-// test_request(app, method, target, headers, body, is_chunked, [ip]) → client, request id
+// test_request(app, method, target, headers, body, is_chunked, ip or nil, [bytes per second]) → client,
+// request id
 static int testing_lua_request(lua_State *L)
 {
     struct testing *t = testing_of(L);
@@ -59,12 +60,13 @@ static int testing_lua_request(lua_State *L)
                                .serial = (uint64_t)t->last_client + 1};
     char id[EXCHANGE_ID];
     if (!app) return luaL_error(L, "the app of this client is closed: its describe has ended");
-    lua_settop(L, 7);
+    lua_settop(L, 8);
     r.method = testing_text(L, 2);
     r.target = testing_text(L, 3);
     r.body = testing_text(L, 5);
     r.is_chunked = lua_toboolean(L, 6);
     r.peer = testing_peer(L, 7);
+    double rate = luaL_optnumber(L, 8, -1);
     testing_read_headers(L, 4, &r.headers);
     struct testing_client *c = mem_zalloc(sizeof *c);
     struct memory *m = c ? memory_open(&app->wire, &r) : NULL;
@@ -77,6 +79,7 @@ static int testing_lua_request(lua_State *L)
     list_append(&t->clients, &c->node);
     m->owner = c;
     m->on_news = testing_on_news;
+    memory_slow(m, rate);
     exchange_id(&m->x, id);
     lua_pushnumber(L, c->id);
     lua_pushlstring(L, id, EXCHANGE_ID);

@@ -23,7 +23,8 @@ local function send(self, method, path, options, own, level)
     own["content-length"] = #body
   end
   local headers = encoding.headers(options.headers, own, level + 1)
-  return core.test_request(self.app, method, target, headers, body, options.chunked or false, options.ip)
+  return core.test_request(self.app, method, target, headers, body, options.chunked or false, options.ip,
+    options.slow)
 end
 
 local function give_up(id, method, path, seconds, what)
@@ -83,7 +84,8 @@ local function open(self, path, options, own, is_events)
   return stream.new(id, request_id, head.status, head.headers, options, is_events)
 end
 
--- Opens an event stream; returns when its head has come.
+-- Opens an event stream; returns when its head has come. options.slow: bytes a second that the client
+-- reads, from the first one on.
 function Client:sse(path, options)
   return open(self, path, options, { accept = "text/event-stream", ["cache-control"] = "no-cache" }, true)
 end

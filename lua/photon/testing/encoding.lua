@@ -8,7 +8,7 @@ local concat, sort = table.concat, table.sort
 local M = {}
 
 local OPTIONS = { "headers", "query", "json", "form", "files", "body", "chunked", "raise", "timeout", "ip",
-  "method", "last_event_id" }
+  "method", "last_event_id", "slow" }
 local is_option = {}
 for _, name in ipairs(OPTIONS) do is_option[name] = true end
 

@@ -3,6 +3,7 @@
 
 local core = require "photon.core"
 local clock = require "photon.testing.clock"
+local handles = require "photon.testing.handles"
 local scope = require "photon.testing.scope"
 local task = require "photon.task"
 
@@ -85,6 +86,7 @@ local function run()
 end
 
 clock.install()
+handles.install()
 
 -- Called by C.
 function task.named.test()

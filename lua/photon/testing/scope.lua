@@ -1,7 +1,8 @@
 -- scope: what a file, a describe or an `it` of a spec has begun ends with it: clients, apps, servers,
--- tasks, the frozen clock, stubs, and changes to the tables that everybody shares.
+-- tasks, luv's handles, the frozen clock, stubs, and changes to the tables that everybody shares.
 
 local core = require "photon.core"
+local handles = require "photon.testing.handles"
 local task = require "photon.task"
 local turns = require "photon.testing.turns"
 
@@ -56,7 +57,7 @@ end
 -- Begins a scope inside the present one.
 function M.open()
   local self = setmetatable({ on_end = {}, tables = take_snapshot(), asserts = luassert_snapshot(),
-    last_client = core.test_last_client(), tasks = core.test_tasks() }, Scope)
+    last_client = core.test_last_client(), tasks = core.test_tasks(), handles = handles.mark() }, Scope)
   stack[#stack + 1] = self
   return self
 end
@@ -110,7 +111,9 @@ function Scope:close()
   core.test_thaw()
   local left = end_tasks(self)
   if left > 0 then problems[#problems + 1] = left .. " tasks that this spec began do not end when they are cancelled" end
+  handles.close_since(self.handles)
   check_apps(problems)
+  turns.settle()
   put_back(self)
   stack[#stack] = nil
   if core.test_counts().apps == 0 then core.test_forget() end
