@@ -49,33 +49,29 @@ static const char *const makers[] = {
 static const char *const closers[] = {"close", "tcp_close_reset", "close_reset"};
 
 // luv takes the first argument of these for a handle before it has looked what it is.
-static const char *const trusting[] = {
-    "is_active",
-    "is_closing",
-    "ref",
-    "unref",
-    "has_ref",
-    "send_buffer_size",
-    "recv_buffer_size",
-    "fileno",
-    "get_type",
-    "handle_get_type",
-    "shutdown",
-    "listen",
-    "accept",
-    "read_start",
-    "read_stop",
-    "write",
-    "write2",
-    "try_write",
-    "try_write2",
-    "is_readable",
-    "is_writable",
-    "set_blocking",
-    "stream_set_blocking",
-    "get_write_queue_size",
-    "stream_get_write_queue_size",
-};
+static const char *const trusting[] = {"ref",
+                                       "unref",
+                                       "has_ref",
+                                       "send_buffer_size",
+                                       "recv_buffer_size",
+                                       "fileno",
+                                       "get_type",
+                                       "handle_get_type",
+                                       "shutdown",
+                                       "listen",
+                                       "accept",
+                                       "read_start",
+                                       "read_stop",
+                                       "write",
+                                       "write2",
+                                       "try_write",
+                                       "try_write2",
+                                       "is_readable",
+                                       "is_writable",
+                                       "set_blocking",
+                                       "stream_set_blocking",
+                                       "get_write_queue_size",
+                                       "stream_get_write_queue_size"};
 
 static void luv_check_phase(lua_State *L, const struct vm *vm)
 {
@@ -128,19 +124,42 @@ static int luv_make(lua_State *L)
     return count;
 }
 
-// Raises unless the argument is a handle of luv's: the registry's "uv_handle" has their metatables
-// for keys.
+// The registry's "uv_handle" has the metatables of luv's handles for keys.
+static bool luv_is_handle(lua_State *L, int at)
+{
+    if (lua_type(L, at) != LUA_TUSERDATA || !lua_getmetatable(L, at)) return false;
+    lua_getfield(L, LUA_REGISTRYINDEX, "uv_handle");
+    lua_insert(L, -2);
+    lua_rawget(L, -2);
+    bool is_handle = lua_toboolean(L, -1);
+    lua_pop(L, 2);
+    return is_handle;
+}
+
+// libuv may start a handle again that is closed, and then fails an assertion.
+static bool luv_is_dead(lua_State *L, int at)
+{
+    const uv_handle_t *handle = *(uv_handle_t **)lua_touserdata(L, at);
+    return !handle || uv_is_closing(handle);
+}
+
 static void luv_check_handle(lua_State *L, int at)
 {
-    bool is_handle = false;
-    if (lua_type(L, at) == LUA_TUSERDATA && lua_getmetatable(L, at)) {
-        lua_getfield(L, LUA_REGISTRYINDEX, "uv_handle");
-        lua_insert(L, -2);
-        lua_rawget(L, -2);
-        is_handle = lua_toboolean(L, -1);
-        lua_pop(L, 2);
+    luaL_argcheck(L, luv_is_handle(L, at), at, "a luv handle is expected");
+}
+
+// Fails, as luv's functions do, when one of the arguments is a handle that is closed.
+static int luv_with_any(lua_State *L)
+{
+    luaL_checkstack(L, 4, NULL);
+    for (int i = lua_gettop(L); i > 0; i--) {
+        if (!luv_is_handle(L, i) || !luv_is_dead(L, i)) continue;
+        lua_pushnil(L);
+        lua_pushliteral(L, "EINVAL: the handle has been closed");
+        lua_pushliteral(L, "EINVAL");
+        return 3;
     }
-    luaL_argcheck(L, is_handle, at, "a luv handle is expected");
+    return luv_call_original(L);
 }
 
 static int luv_with_handle(lua_State *L)
@@ -149,7 +168,21 @@ static int luv_with_handle(lua_State *L)
     for (int i = lua_gettop(L); i > 1; i--) {
         if (lua_type(L, i) == LUA_TUSERDATA) luv_check_handle(L, i);
     }
-    return luv_call_original(L);
+    return luv_with_any(L);
+}
+
+static int luv_is_closing(lua_State *L)
+{
+    luv_check_handle(L, 1);
+    lua_pushboolean(L, luv_is_dead(L, 1));
+    return 1;
+}
+
+static int luv_is_active(lua_State *L)
+{
+    luv_check_handle(L, 1);
+    lua_pushboolean(L, !luv_is_dead(L, 1) && uv_is_active(*(uv_handle_t **)lua_touserdata(L, 1)));
+    return 1;
 }
 
 static struct luv_owned *luv_find_owned(struct luv_state *state, lua_State *L, int at)
@@ -168,6 +201,7 @@ static int luv_close_one(lua_State *L)
     struct luv_owned *owned;
 
     luv_check_handle(L, 1);
+    luaL_argcheck(L, !luv_is_dead(L, 1), 1, "the handle has been closed");
     owned = luv_find_owned(vm_of(L)->luv, L, 1);
     lua_settop(L, 2);
     if (owned) {
@@ -227,6 +261,23 @@ static void luv_replace(lua_State *L, struct vm *vm, const char *name, lua_CFunc
     lua_setfield(L, -2, name);
 }
 
+// What of the table at the top is luv's own function still. Fields that are there may be set while
+// it is walked.
+static void luv_tame_rest(lua_State *L, struct vm *vm)
+{
+    int table = lua_gettop(L);
+    for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
+        bool is_own = lua_iscfunction(L, -1) && !lua_getupvalue(L, -1, 2);
+        lua_settop(L, table + 2);
+        if (!is_own) continue;
+        lua_pushvalue(L, table + 1);
+        lua_pushlightuserdata(L, vm);
+        lua_pushvalue(L, table + 2);
+        lua_pushcclosure(L, luv_with_any, 2);
+        lua_rawset(L, table);
+    }
+}
+
 static void luv_tame_table(lua_State *L, struct vm *vm)
 {
     for (size_t i = 0; i < sizeof closers / sizeof *closers; i++) {
@@ -235,6 +286,9 @@ static void luv_tame_table(lua_State *L, struct vm *vm)
     for (size_t i = 0; i < sizeof trusting / sizeof *trusting; i++) {
         luv_replace(L, vm, trusting[i], luv_with_handle);
     }
+    luv_replace(L, vm, "is_closing", luv_is_closing);
+    luv_replace(L, vm, "is_active", luv_is_active);
+    luv_tame_rest(L, vm);
 }
 
 // The methods of each kind of handle.
@@ -289,7 +343,7 @@ void luv_tame(lua_State *L, struct vm *vm)
     for (size_t i = 0; i < sizeof makers / sizeof *makers; i++) {
         luv_replace(L, vm, makers[i], luv_make);
     }
-    luv_tame_table(L, vm);
     luv_tame_requests(L, vm);
+    luv_tame_table(L, vm);
     luv_tame_methods(L, vm);
 }
