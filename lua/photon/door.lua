@@ -11,6 +11,9 @@ local failed, cancelled = core.failed, task.cancelled
 local collectgarbage, xpcall, yield = collectgarbage, xpcall, coroutine.yield
 local defers = task.defers
 
+-- An app that called these would confuse C.
+core.begin, core.finish, core.set_ref = nil, nil, nil
+
 local REQUEST, CALL, NAMED = 1, 2, 3 -- enum task_kind of server/script/task.h
 
 function core.stream_methods.on_close(stream, fn)

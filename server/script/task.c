@@ -51,6 +51,7 @@ static void task_die(struct task *t, const char *why)
     }
     vm->idle_count--; // it does not stand in the idle list
     t->kind = TASK_DIED;
+    t->wait_data = t; // it begins anew
     task_make_ready(t);
 }
 
