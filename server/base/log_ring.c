@@ -152,6 +152,7 @@ static void log_ring_wait_line(void)
 static void *log_ring_run(void *unused)
 {
     (void)unused;
+    pthread_setname_np(pthread_self(), "photon-log");
     pthread_mutex_lock(&log_ring_lock);
     for (;;) {
         if (log_ring_state.head == log_ring_state.tail) log_ring_wait_line();

@@ -101,6 +101,7 @@ static void wait_ms(uint64_t ms)
 static void *watch(void *unused)
 {
     (void)unused;
+    pthread_setname_np(pthread_self(), "photon-guard");
     pthread_mutex_lock(&dog.lock);
     while (!dog.is_stopping) {
         uint64_t next = POLL_IDLE;

@@ -128,6 +128,7 @@ void *offload_thread(void *data)
     struct worker w = {.pool = data};
     struct offload *pool = w.pool;
 
+    pthread_setname_np(pthread_self(), "photon-offload");
     pthread_mutex_lock(&pool->lock);
     while ((w.job = next_job(pool)) != NULL) {
         pthread_mutex_unlock(&pool->lock);
