@@ -1,4 +1,5 @@
 // The program: finds the command and runs it.
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include "cmd.h"
@@ -53,6 +54,19 @@ static int main_refuse(const char *word)
                     best ? "; did you mean " : "", best ? best : "", best ? "?" : "");
 }
 
+static void main_on_signal(int number)
+{
+    (void)number;
+}
+
+// Writing to a lost peer is an error like any other. Unlike SIG_IGN, a handler is not inherited by
+// the programs that an app starts.
+static void main_ignore_pipe(void)
+{
+    struct sigaction action = {.sa_handler = main_on_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGPIPE, &action, NULL);
+}
+
 int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "--help";
@@ -62,6 +76,7 @@ int main(int argc, char **argv)
     }
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return main_help();
     if (strcmp(word, "--version") == 0) word = "version";
+    main_ignore_pipe();
     library_locate();
     for (unsigned i = 0; i < MAIN_COMMANDS; i++) {
         if (strcmp(word, main_commands[i]->name) == 0)

@@ -38,13 +38,6 @@ static bool service_catch_signals(struct service *s)
     return is_caught || service_fail(s, "signals cannot be caught: no descriptors are left");
 }
 
-// Writing to a lost peer is an error like any other. Unlike SIG_IGN, a handler is not inherited by
-// the programs that an app starts.
-static void service_ignore(int number)
-{
-    (void)number;
-}
-
 static bool service_open_workers(struct service *s)
 {
     s->worker_count = s->server.worker_count =
@@ -90,8 +83,6 @@ static bool service_start_workers(struct service *s)
 
 static bool service_open(struct service *s)
 {
-    struct sigaction pipe = {.sa_handler = service_ignore, .sa_flags = SA_RESTART};
-    sigaction(SIGPIPE, &pipe, NULL);
     s->loop.on_wake = service_on_wake;
     s->loop.owner = s;
     s->has_loop = loop_open(&s->loop, &s->idle_counters);
