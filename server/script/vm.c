@@ -24,6 +24,8 @@ static int vm_open_core(lua_State *L)
     lua_getglobal(L, "os");
     lua_pushcfunction(L, vm_exit_refused);
     lua_setfield(L, -2, "exit");
+    lua_pop(L, 1);
+    vm_debug_tame(L);
     library_open(L);
     // The registry's list of free references exists from now on, so that luaL_unref never allocates
     // and can be called outside of protection.

@@ -120,6 +120,9 @@ struct vm *vm_new(struct loop *loop, const struct limits *limits, struct counter
 // Closes the Lua state; no task lives and no loop-bound object is open. Any thread.
 void vm_free(struct vm *vm);
 
+// Takes from the debug library what could break C. May raise.
+void vm_debug_tame(lua_State *L);
+
 // LuaJIT's allocator behind a counter and the limit lua_memory; `data` is the VM.
 void *vm_allocate(void *data, void *ptr, size_t old_size, size_t new_size);
 
