@@ -33,7 +33,7 @@ photon.await, photon.defer = task.await, task.defer
 photon.cancelled = task.cancelled
 
 -- Beyond this worker.
-photon.shared, photon.offload = shared, offload
+photon.shared, photon.offload = shared.open, offload.call
 photon.worker = core.worker
 photon.log = core.log
 

@@ -82,4 +82,4 @@ function M.open(name)
   return setmetatable({ dict }, Dict)
 end
 
-return setmetatable(M, { __call = function(_, name) return M.open(name) end })
+return M
