@@ -1,0 +1,67 @@
+-- What the spec of photon.offload calls in the threads.
+local photon = require "photon"
+
+local work = {}
+local calls = 0
+
+function work.add(a, b)
+  return a + b
+end
+
+function work.echo(...)
+  return ...
+end
+
+-- Blocks its thread until `path` exists; nil after 10 s.
+function work.wait_for(path)
+  for _ = 1, 1000 do
+    local file = io.open(path)
+    if file then
+      file:close()
+      return "found"
+    end
+    os.execute "sleep 0.01"
+  end
+end
+
+function work.touch(path)
+  assert(io.open(path, "w")):close()
+  return true
+end
+
+function work.fail(message)
+  error(message, 0)
+end
+
+function work.fail_here()
+  error "here"
+end
+
+function work.fail_with_table()
+  error {}
+end
+
+function work.give_function()
+  return print
+end
+
+function work.sleep()
+  photon.sleep(1)
+end
+
+function work.count_calls()
+  calls = calls + 1
+  return calls
+end
+
+function work.share(key, value)
+  return photon.shared("offload"):set(key, value)
+end
+
+function work.is_same_state()
+  return rawget(_G, "spec_mark") ~= nil
+end
+
+work.no_function = 1
+
+return work
