@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "script/core.h"
 #include "script/luv.h"
+#include "script/offload.h"
 
 enum {
     TESTING_TURN_MS = 10, // at the end: how long one turn may wait
@@ -116,6 +117,7 @@ static void testing_close(struct testing *t)
     task_cancel_all(t->vm, false);
     is_quiet = testing_settle(t);
     t->vm->phase = VM_CLOSING;
+    offload_close(t->vm);
     luv_close_handles(t->vm);
     if (!testing_settle(t) || !is_quiet) return;
     testing_apps_free(t);
