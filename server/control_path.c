@@ -16,7 +16,7 @@ bool control_folder(unsigned index, char to[CONTROL_PATH])
     bool has_runtime = runtime && runtime[0] == '/';
     if (index == 0 && has_runtime)
         return snprintf(to, CONTROL_PATH, "%s/photon", runtime) < CONTROL_PATH;
-    if (index > has_runtime) return false;
+    if (index > (has_runtime ? 1 : 0)) return false;
     snprintf(to, CONTROL_PATH, "/tmp/photon-%u", (unsigned)getuid());
     return true;
 }

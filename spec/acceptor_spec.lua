@@ -106,7 +106,8 @@ describe("accepting", function()
       end
       assert.equal(100, metric(open[1], "photon_connections_refused_total"))
       open[2]:close()
-      local limit, reply = socket.now() + 5, nil
+      local limit = socket.now() + 5
+      local reply
       repeat reply = reply_on(connect(), "/") until reply.status == 200 or socket.now() > limit
       assert.equal(200, reply.status)
       assert.equal(200, reply_on(open[1], "/").status)
@@ -123,7 +124,7 @@ describe("accepting", function()
       while metric(watcher, "photon_accept_errors_total") == 0 and socket.now() < limit do socket.sleep(0.01) end
       assert.truthy(metric(watcher, "photon_accept_errors_total") > 0)
       assert.truthy(server:has_logged "cannot accept connections on http://127.0.0.1:")
-      for i = #open, 2, -1 do table.remove(open):close() end
+      while #open > 1 do table.remove(open):close() end
       limit = socket.now() + 5
       local reply
       repeat

@@ -188,7 +188,8 @@ for _, workers in ipairs { 1, 2 } do
         write(version(tostring(n)))
         assert.equal("0", select(2, reload()))
       end
-      local limit, text = socket.now() + 5, nil
+      local limit = socket.now() + 5
+      local text
       repeat
         text = server:get("/metrics").body
       until text:find("\nphoton_generations 1\n", 1, true) or socket.now() > limit
