@@ -120,6 +120,7 @@ static void control_listen_by_app(struct control *c, const char *app)
     const char *why = "no folder for it can be made";
     control_key(app, key);
     if (control_make_folder(folder)) {
+        control_sweep(folder);
         snprintf(path, sizeof(path), "%s/%s-%ld.sock", folder, key, (long)getpid());
         if (control_listen(c, path, error, sizeof(error))) return;
         why = error;

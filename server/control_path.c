@@ -1,6 +1,8 @@
 #include "control_path.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +38,21 @@ bool control_make_folder(char to[CONTROL_PATH])
         if (control_is_ours(to)) return true;
     }
     return false;
+}
+
+void control_sweep(const char *folder)
+{
+    char path[2 * CONTROL_PATH];
+    struct dirent *entry;
+    DIR *dir = opendir(folder);
+    while (dir && (entry = readdir(dir)) != NULL) {
+        const char *dash = strchr(entry->d_name, '-');
+        long pid = dash ? strtol(dash + 1, NULL, 10) : 0;
+        if (pid <= 0 || kill((pid_t)pid, 0) == 0 || errno != ESRCH) continue;
+        snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+        unlink(path);
+    }
+    if (dir) closedir(dir);
 }
 
 void control_key(const char *app, char key[CONTROL_KEY])

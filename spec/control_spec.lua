@@ -139,8 +139,18 @@ describe("a running server", function()
     assert.truthy(second:has_logged "reloaded generation 2")
     second:signal "KILL"
     second:wait()
+    assert.equal(2, #sockets())
     text = run("reload " .. first.folder)
     assert.equal(1, select(2, text:gsub("photon: reloaded generation 3 in ", "")))
+    assert.equal(1, #sockets())
+  end)
+
+  it("sweeps away what killed ones of other apps have left", function()
+    local killed = start "--workers 1"
+    killed:signal "KILL"
+    killed:wait()
+    assert.equal(1, #sockets())
+    start "--workers 1"
     assert.equal(1, #sockets())
   end)
 
