@@ -47,7 +47,7 @@ describe("one that spoils", function()
     spoiled_global = true
     stub(os, "time").returns(5)
     test.clock.freeze(7)
-    photon.spawn({ detached = true }, function() while true do pcall(photon.sleep, 0.001) coroutine.running() end end):cancel()
+    photon.spawn({ detached = true }, function() photon.await(function() end) end)
     photon.every(0.001, function() end)
     local timer = require("luv").new_timer()
     timer:start(1, 1, function() end)
@@ -225,9 +225,19 @@ describe("the end of a scope", function()
     end
   end)
   local client = test.app(app)
-  local timer
+  local timer, descriptors
+
+  local function count_descriptors()
+    collectgarbage()
+    local count = 0
+    for _ in lfs.dir "/proc/self/fd" do count = count + 1 end
+    return count
+  end
 
   it("is given something to end", function()
+    descriptors = count_descriptors()
+    test.server "apps/hello"
+    uv.new_tcp():bind("127.0.0.1", 0)
     assert.equal("x", client:sse("/s"):next().data)
     timer = uv.new_timer()
     timer:start(1, 1, function() end)
@@ -238,6 +248,7 @@ describe("the end of a scope", function()
   it("ends it by the normal ways", function()
     assert.is_true(is_closed)
     assert.is_true(timer_is_closing())
+    assert.equal(descriptors, count_descriptors())
     local counts = test.counts()
     assert.equal(0, counts.streams)
     assert.equal(0, counts.exchanges)

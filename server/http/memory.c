@@ -1,11 +1,9 @@
-#include "http/memory.h"
+#include "http/memory_private.h"
 
 #include "base/mem.h"
-#include "text/url.h"
 
 enum {
     MEMORY_PIECE = 16384, // of the request's body, given at a time
-    MEMORY_FULL = 65536,  // staged bytes that leave without a flush
     MEMORY_TICK = 10,     // ms between two reads of a slow client
 };
 
@@ -18,7 +16,7 @@ void memory_host_init(struct memory_host *host, struct loop *loop, const struct 
     list_init(&host->open);
 }
 
-static void memory_go_on(struct memory *m)
+void memory_go_on(struct memory *m)
 {
     loop_next_turn(m->host->loop, &m->turn);
 }
@@ -39,8 +37,6 @@ static void memory_free(struct memory *m)
     arena_reset(&m->arena);
     mem_free(m);
 }
-
-// Reading ----------------------------------------------------------------------------------------
 
 static void memory_watch_reader(struct memory *m)
 {
@@ -84,8 +80,7 @@ static void memory_on_time(struct timer *timer)
     if (!m->is_dropped) memory_watch_reader(m);
 }
 
-// Gives what is staged to the client, or to the queue of one that is slow.
-static void memory_send(struct memory *m)
+void memory_send(struct memory *m)
 {
     if (m->rate < 0 && m->queue.len == 0) {
         memory_receive(m, buf_slice(&m->staged));
@@ -108,124 +103,6 @@ void memory_slow(struct memory *m, double rate)
     memory_go_on(m);
 }
 
-// Operations of the exchange ---------------------------------------------------------------------
-
-static struct memory *memory_of(struct exchange *x)
-{
-    return (struct memory *)x;
-}
-
-static void memory_abort(struct exchange *x)
-{
-    memory_of(x)->is_aborted = true;
-    memory_go_on(memory_of(x));
-}
-
-static bool memory_copy_header(struct memory *m, struct slice name, struct slice value)
-{
-    name = arena_copy(&m->arena, name);
-    value = arena_copy(&m->arena, value);
-    return name.ptr && value.ptr && headers_add(&m->headers, &m->arena, name, value);
-}
-
-// What every protocol tells besides the given fields: length and date.
-static bool memory_add_own(struct memory *m, const struct reply *reply)
-{
-    char digits[24];
-    int len = snprintf(digits, sizeof digits, "%lld", (long long)reply->content_length);
-    bool has_length = reply->content_length >= 0 && !message_is_bodyless(reply->status);
-    if (has_length &&
-        !memory_copy_header(m, SLICE("content-length"), slice_of(digits, (size_t)len))) {
-        return false;
-    }
-    return memory_copy_header(m, SLICE("date"), loop_date(m->host->loop));
-}
-
-static void memory_head(struct exchange *x, const struct reply *reply)
-{
-    struct memory *m = memory_of(x);
-    bool ok = true;
-    m->is_bodyless = x->is_head_request || message_is_bodyless(reply->status);
-    m->content_length = reply->content_length;
-    m->left = reply->content_length < 0 ? UINT64_MAX : (uint64_t)reply->content_length;
-    for (uint32_t i = 0; ok && i < reply->headers.count; i++) {
-        ok = memory_copy_header(m, reply->headers.items[i].name, reply->headers.items[i].value);
-    }
-    if (!ok || !memory_add_own(m, reply)) memory_abort(x);
-}
-
-// The head goes with the first bytes. Of a slow reader only the body is slowed down.
-static void memory_flush(struct exchange *x)
-{
-    struct memory *m = memory_of(x);
-    if (x->phase == EXCHANGE_OPEN || m->is_aborted) return;
-    m->has_head = true;
-    memory_send(m);
-}
-
-static void memory_body(struct exchange *x, struct slice piece)
-{
-    struct memory *m = memory_of(x);
-    if (m->is_bodyless || m->is_ended || m->is_aborted) return;
-    if (piece.len > m->left) piece.len = (size_t)m->left;
-    if (m->content_length >= 0) m->left -= piece.len;
-    if (!buf_append_slice(&m->staged, piece))
-        memory_abort(x);
-    else if (m->staged.len >= MEMORY_FULL)
-        memory_flush(x);
-}
-
-static void memory_body_payload(struct exchange *x, struct payload *p)
-{
-    memory_body(x, payload_slice(p));
-}
-
-static void memory_end(struct exchange *x)
-{
-    struct memory *m = memory_of(x);
-    if (m->is_ended || m->is_aborted) return;
-    if (m->content_length >= 0 && m->left > 0 && !m->is_bodyless) {
-        memory_abort(x); // less than was announced
-        return;
-    }
-    memory_flush(x);
-    m->is_ended = true;
-}
-
-static size_t memory_backlog(const struct exchange *x)
-{
-    const struct memory *m = (const struct memory *)x;
-    return m->staged.len + m->queue.len;
-}
-
-static void memory_inform(struct exchange *x, int status)
-{
-    (void)x;
-    (void)status; // a client in the same process does not wait for 100
-}
-
-static void memory_want(struct exchange *x, uint64_t credit)
-{
-    struct memory *m = memory_of(x);
-    bool overflows = m->credit + credit < credit;
-    m->credit = overflows ? UINT64_MAX : m->credit + credit;
-    memory_go_on(m);
-}
-
-static const struct exchange_ops memory_ops = {
-    .head = memory_head,
-    .body = memory_body,
-    .body_payload = memory_body_payload,
-    .flush = memory_flush,
-    .end = memory_end,
-    .abort = memory_abort,
-    .backlog = memory_backlog,
-    .inform = memory_inform,
-    .want = memory_want,
-};
-
-// Turns ------------------------------------------------------------------------------------------
-
 // One piece of the request's body, when there is credit for it.
 static void memory_upload(struct memory *m)
 {
@@ -243,7 +120,7 @@ static void memory_serve(struct memory *m)
 {
     m->is_served = true;
     m->host->handler->serve(m->host->handler, &m->x);
-    if (!m->is_ended && !exchange_hold(&m->x)) memory_abort(&m->x);
+    if (!m->is_ended && !exchange_hold(&m->x)) exchange_abort(&m->x);
 }
 
 // How the exchange has ended, once it has.
@@ -268,8 +145,6 @@ static void memory_on_turn(struct loop_turn *turn)
     memory_tell(m);
     if (m->is_closed && m->x.phase == EXCHANGE_OVER) memory_free(m);
 }
-
-// Opening and closing ----------------------------------------------------------------------------
 
 static bool memory_copy_request(struct memory *m, const struct memory_request *from)
 {

@@ -49,8 +49,8 @@ static struct peer testing_peer(lua_State *L, int index)
     return peer;
 }
 
-// test_request(app, method, target, headers, body, is_chunked, ip or nil, [bytes per second]) → client,
-// request id
+// test_request(app, method, target, headers, body, is_chunked, ip or nil, [bytes per second]) →
+// client, request id
 static int testing_lua_request(lua_State *L)
 {
     struct testing *t = testing_of(L);

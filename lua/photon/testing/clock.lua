@@ -33,7 +33,7 @@ end
 
 -- Moves the frozen clock on. What comes due runs at its own time, until it waits again.
 function M.advance(seconds)
-  if type(seconds) ~= "number" or not (seconds >= 0) then
+  if type(seconds) ~= "number" or seconds ~= seconds or seconds < 0 then
     error("test.clock.advance takes a number of seconds, not " .. tostring(seconds), 2)
   end
   if not core.test_clock() then error("test.clock.advance: the clock is not frozen", 2) end

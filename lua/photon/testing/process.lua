@@ -12,7 +12,8 @@ local START, STOP = 10, 15 -- seconds for a server to listen; to end before it i
 local M = {}
 
 local function arguments(path, options)
-  local args = { "serve", path, "--listen", options.listen or "127.0.0.1:0", "--workers", tostring(options.workers or 1) }
+  local args = { "serve", path, "--listen", options.listen or "127.0.0.1:0", "--workers",
+    tostring(options.workers or 1) }
   for _, arg in ipairs(options.args or {}) do args[#args + 1] = arg end
   return args
 end

@@ -110,7 +110,9 @@ function Scope:close()
   run_ends(self, problems)
   core.test_thaw()
   local left = end_tasks(self)
-  if left > 0 then problems[#problems + 1] = left .. " tasks that this spec began do not end when they are cancelled" end
+  if left > 0 then
+    problems[#problems + 1] = left .. " tasks that this spec began do not end when they are cancelled"
+  end
   handles.close_since(self.handles)
   check_apps(problems)
   turns.settle()

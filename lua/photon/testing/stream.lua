@@ -39,7 +39,7 @@ end
 -- Waits for what `take` returns; nil and "timeout", "closed" (also by the client), "broken". An error
 -- of the handler is raised.
 local function wait_for(self, seconds, take)
-  if seconds ~= nil and (type(seconds) ~= "number" or not (seconds >= 0)) then
+  if seconds ~= nil and (type(seconds) ~= "number" or seconds ~= seconds or seconds < 0) then
     error("a stream waits for a number of seconds, not " .. tostring(seconds), 3)
   end
   local value, why = turns.wait_for(self.id, seconds or 1, function()
