@@ -6,13 +6,13 @@ local lib = require "spec.lib"
 -- stands elsewhere than its room is named by itself (task_wait).
 local FLOORS = {
   { name = "base", rooms = "slice list mem buf arena payload counters limits log" },
-  { name = "text", rooms = "headers message url date mime json sse http1_guard http1_read http1_write" },
-  { name = "wire", rooms = "wheel loop timer conn listener file" },
+  { name = "text", rooms = "headers message url date mime json sse sse_read http1_guard http1_read http1_write histogram" },
+  { name = "wire", rooms = "wheel loop timer conn connector listener file" },
   { name = "http", rooms = "exchange http1 memory" },
   { name = "serve", rooms = "router fixed files stream channel shared metrics config server" },
   { name = "script", rooms = "embedded library guard json pack vm logging shared task luv offload request result "
     .. "stream channel task_wait vm_slot core app testing" },
-  { name = "", rooms = "sockets worker acceptor reload control watch service supervisor cmd main" },
+  { name = "", rooms = "sockets worker acceptor reload control watch service supervisor bench cmd main" },
 }
 
 local LIBRARIES = {
