@@ -92,14 +92,14 @@ function Server:wait()
   return self.status
 end
 
--- Stops it at once, and returns the exit status.
+-- Stops it at once. An error when it did not end well. Harmless when repeated.
 function Server:stop()
-  if self.status then return self.status end
+  if self.status then return end
   self:signal "TERM"
   self:signal "TERM"
-  local status = self:wait()
+  local status, log = self:wait(), self:log()
   os.execute("rm -rf " .. quote(self.folder))
-  return status
+  if status ~= 0 then error(("the server ended with %s:\n%s"):format(tostring(status), log:sub(-4000)), 2) end
 end
 
 function Server:connect(receive_buffer)
