@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,11 +45,10 @@ void control_sweep(const char *folder)
     struct dirent *entry;
     DIR *dir = opendir(folder);
     while (dir && (entry = readdir(dir)) != NULL) {
-        const char *dash = strchr(entry->d_name, '-');
-        long pid = dash ? strtol(dash + 1, NULL, 10) : 0;
-        if (pid <= 0 || kill((pid_t)pid, 0) == 0 || errno != ESRCH) continue;
+        if (entry->d_name[0] == '.') continue;
         snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-        unlink(path);
+        int fd = control_connect(path);
+        if (fd >= 0) close(fd);
     }
     if (dir) closedir(dir);
 }
