@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include "base/log.h"
+#include "script/guard_thread.h"
 
 void reload_init(struct reload *r, struct server *server, struct loop *boss, struct worker *workers,
                  unsigned worker_count)
@@ -63,7 +64,11 @@ static void reload_install(struct reload *r)
 bool reload_first(struct reload *r)
 {
     r->began = uv_hrtime();
-    reload_load(r);
+    if (guard_thread_start(&r->thread, reload_run, r, false))
+        pthread_join(r->thread, NULL);
+    else
+        snprintf(r->error, sizeof(r->error), "no thread can be started to load the app");
+    atomic_store(&r->is_loaded, false);
     if (!r->made) return false;
     reload_install(r);
     return true;
@@ -76,7 +81,7 @@ static void reload_start(struct reload *r)
     r->began = uv_hrtime();
     atomic_store(&r->is_loaded, false);
     r->state = RELOAD_LOADING;
-    if (pthread_create(&r->thread, NULL, reload_run, r) == 0) return;
+    if (guard_thread_start(&r->thread, reload_run, r, false)) return;
     r->state = RELOAD_IDLE;
     reload_tell(&r->asking, false, "no thread can be started to load the app");
 }

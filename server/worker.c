@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "base/log.h"
 #include "base/mem.h"
+#include "script/guard_thread.h"
 
 static void worker_on_wake(struct loop *loop);
 
@@ -57,7 +58,7 @@ static void *worker_run(void *data)
 
 bool worker_start(struct worker *w)
 {
-    w->has_thread = pthread_create(&w->thread, NULL, worker_run, w) == 0;
+    w->has_thread = guard_thread_start(&w->thread, worker_run, w, false);
     return w->has_thread;
 }
 

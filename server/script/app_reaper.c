@@ -1,6 +1,7 @@
 // The reaper closes retired VMs on a thread of its own: a large heap takes its time.
 #include <pthread.h>
 #include "script/app_private.h"
+#include "script/guard_thread.h"
 
 static struct {
     pthread_mutex_t lock;
@@ -35,7 +36,7 @@ bool app_reaper_start(void)
 {
     list_init(&reaper.parts);
     reaper.is_ending = false;
-    reaper.is_running = pthread_create(&reaper.thread, NULL, reaper_run, NULL) == 0;
+    reaper.is_running = guard_thread_start(&reaper.thread, reaper_run, NULL, false);
     return reaper.is_running;
 }
 

@@ -4,6 +4,7 @@
 // hurried when three quarters are in use, and a reserve above the limit lets errors be handled and
 // cleaned up.
 #include "base/mem.h"
+#include "script/guard_thread.h"
 #include "script/vm.h"
 
 static size_t vm_memory_reserve(const struct vm *vm)
@@ -21,6 +22,14 @@ static bool vm_may_take(struct vm *vm, size_t memory)
     if (vm->was_refused && memory <= limit + reserve) return true;
     vm->was_refused = true;
     return false;
+}
+
+// Coroutines that resume one another have no other bound on the C stack. Each of them is allocated.
+static bool vm_is_deep(struct vm *vm)
+{
+    if (!guard_thread_is_low()) return false;
+    vm->was_refused = true;
+    return true;
 }
 
 static void vm_set_mark(struct vm *vm, size_t memory)
@@ -57,7 +66,7 @@ void *vm_allocate(void *data, void *ptr, size_t old_size, size_t new_size)
     if (!ptr) old_size = 0;
     if (new_size > old_size) {
         size_t memory = vm->memory + (new_size - old_size);
-        if (!vm_may_take(vm, memory) || mem_fails()) return NULL;
+        if (!vm_may_take(vm, memory) || vm_is_deep(vm) || mem_fails()) return NULL;
         if (memory > vm->memory_mark) vm_hurry(vm, memory);
     }
     made = vm->allocate(vm->allocate_data, ptr, old_size, new_size); // shrinking never fails
