@@ -44,7 +44,7 @@ static double stream_spec_number(lua_State *L, const char *name, double otherwis
     if (lua_type(L, -1) != LUA_TNUMBER || !(value >= least)) {
         luaL_error(L, "%s of a stream is a number from %f up", name, least);
     }
-    return value;
+    return value < 1e12 ? value : 1e12; // math.huge fits into no integer
 }
 
 bool stream_spec_flag(lua_State *L, const char *name)

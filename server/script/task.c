@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "script/guard.h"
+#include "script/guard_thread.h"
 #include "script/task_private.h"
 
 void task_make_ready(struct task *t)
@@ -32,6 +33,7 @@ static void task_die(struct task *t, const char *why)
     bool is_stopped = guard_is_stopped(vm->guard);
     struct exchange *x = t->x;
     counters_add(&vm->counters->lua_errors, 1);
+    lua_sethook(vm->L, NULL, 0, 0); // an app's hook that raises would end every other task too
     if (x) {
         log_write(LOG_ERROR, "%.*s %.*s: %s", (int)x->request.method_name.len,
                   x->request.method_name.ptr, (int)x->request.target.len, x->request.target.ptr,
@@ -44,9 +46,8 @@ static void task_die(struct task *t, const char *why)
     t->co_ref = LUA_NOREF;
     if (x) exchange_error(x, is_stopped ? 503 : 500, NULL, NULL);
     bool needs_cleaning = t->has_defers || t->object_ref != LUA_NOREF;
-    if (t->kind == TASK_DIED || !needs_cleaning ||
-        !task_protect(vm, task_make_coroutine_protected, t)) {
-        task_release(t);
+    if (t->kind == TASK_DIED || !needs_cleaning || !task_give_coroutine(t)) {
+        if (vm->phase != VM_ABANDONED) task_release(t);
         return;
     }
     vm->idle_count--; // it does not stand in the idle list
@@ -105,7 +106,7 @@ static void task_abandon(struct vm *vm)
 
 // After a slice for which there was not enough memory, so that the next finds some. A finalizer
 // that raises ends the collection; it is gone then, and the rest is collected by the next try.
-static void task_collect_garbage(struct vm *vm)
+void task_collect_garbage(struct vm *vm)
 {
     enum { TRIES = 16 };
     int status = LUA_ERRRUN;
@@ -119,6 +120,7 @@ static void task_collect_garbage(struct vm *vm)
         lua_settop(vm->L, 0);
     }
     vm_memory_settle(vm);
+    guard_thread_trim();
 }
 
 // One slice.
@@ -152,6 +154,7 @@ static void task_run(struct task *t, bool is_beginning)
         bool is_text = lua_type(t->co, -1) == LUA_TSTRING;
         task_die(t, is_text ? lua_tostring(t->co, -1) : "its coroutine ended by an error");
     }
+    if (vm->phase == VM_ABANDONED) return;
     task_flush(vm);
     if (vm_memory_settle(vm)) task_collect_garbage(vm);
 }

@@ -31,10 +31,24 @@ void task_make_coroutine(lua_State *L, struct task *t)
     t->vm->idle_count++;
 }
 
-int task_make_coroutine_protected(lua_State *L)
+static int task_make_coroutine_protected(lua_State *L)
 {
     task_make_coroutine(L, lua_touserdata(L, 1));
     return 0;
+}
+
+// What is in the way may go: garbage, or a finalizer that runs there by chance and raises, once.
+bool task_give_coroutine(struct task *t)
+{
+    enum { TRIES = 32 };
+    struct vm *vm = t->vm;
+    if (task_protect(vm, task_make_coroutine_protected, t)) return true;
+    task_collect_garbage(vm);
+    for (int i = 0; i < TRIES && vm->phase != VM_ABANDONED; i++) {
+        if (lua_cpcall(vm->L, task_make_coroutine_protected, t) == 0) return true;
+        lua_settop(vm->L, 0);
+    }
+    return false;
 }
 
 // An idle task, with or without a coroutine; NULL when there are too many or no memory.
@@ -76,7 +90,7 @@ struct task *task_take(struct vm *vm, enum task_kind kind)
 {
     struct task *t = task_find(vm);
     if (!t) return NULL;
-    if (!t->co && !task_protect(vm, task_make_coroutine_protected, t)) return NULL;
+    if (!t->co && !task_give_coroutine(t)) return NULL;
     task_begin(t, kind);
     return t;
 }

@@ -10,10 +10,14 @@ void task_make_ready(struct task *t);
 // An idle task, with or without a coroutine; NULL when there are too many or no memory.
 struct task *task_find(struct vm *vm);
 
-// Makes the coroutine of a task that stands in the idle list. May raise; nothing is lost then. The
-// second form is for task_protect.
+// Makes the coroutine of a task that stands in the idle list. May raise; nothing is lost then.
 void task_make_coroutine(lua_State *L, struct task *t);
-int task_make_coroutine_protected(lua_State *L);
+
+// The same from C, outside of Lua. False when there is no memory.
+bool task_give_coroutine(struct task *t);
+
+// Collects all garbage, under guard: the VM may be abandoned then.
+void task_collect_garbage(struct vm *vm);
 
 // Takes a task that has a coroutine out of the idle list.
 void task_begin(struct task *t, enum task_kind kind);
