@@ -6,7 +6,8 @@ local lib = require "spec.lib"
 -- stands elsewhere than its room is named by itself (task_wait).
 local FLOORS = {
   { name = "base", rooms = "slice list mem buf arena payload counters limits log" },
-  { name = "text", rooms = "headers message url date mime json sse sse_read http1_guard http1_read http1_write histogram" },
+  { name = "text", rooms = "headers message url date mime json sse sse_read http1_guard http1_read http1_write "
+    .. "histogram" },
   { name = "wire", rooms = "wheel loop timer conn connector listener file" },
   { name = "http", rooms = "exchange http1 memory" },
   { name = "serve", rooms = "router fixed files stream channel shared metrics config server" },

@@ -64,7 +64,7 @@ end
 function Client:feed(piece)
   self.kept = self.kept .. piece
   local bytes, used = rooms.slice(self.kept), ffi.new "size_t[1]"
-  local at, event = 0, nil
+  local at, event = 0
   repeat
     event = c.http1_read_response_next(self.reader, ffi.cast("char *", bytes.ptr) + at, bytes.len - at, used,
       self.response)
@@ -161,7 +161,8 @@ describe("http1_read_response", function()
       check({ "error: the response head is malformed" }, stream)
     end
     check({ "error: what came is not an HTTP/1.1 response" }, "SSH-2.0-x\r\n")
-    check({ "error: the server switched the protocol" }, "HTTP/1.1 101 Yes\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n")
+    check({ "error: the server switched the protocol" },
+      "HTTP/1.1 101 Yes\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n")
   end)
 
   it("limits the head", function()

@@ -33,7 +33,7 @@ end
 -- Feeds one piece: adds what is told to `told`, returns the last answer.
 local function feed(r, piece, told)
   local bytes, used, record = rooms.slice(piece), ffi.new "size_t[1]", ffi.new "struct sse_record"
-  local at, found = 0, nil
+  local at, found = 0
   repeat
     found = c.sse_read_next(r, bytes.ptr + at, bytes.len - at, used, record)
     at = at + tonumber(used[0])
