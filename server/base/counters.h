@@ -17,6 +17,10 @@
     X(streams_opened, counter, "streams opened")                                                   \
     X(stream_events, counter, "events and comments written to streams")                            \
     X(streams_refused, counter, "streams refused at max_streams or max_streams_per_ip")            \
+    X(channel_subscribers, gauge, "subscribers of channels")                                       \
+    X(channel_deliveries, counter, "events given to subscribers of channels")                      \
+    X(channel_gaps, counter, "gaps that subscribers were told of")                                 \
+    X(channel_slow_closed, counter, "subscribers ended because they were too slow (slow = close)") \
     X(bytes_in, counter, "bytes received")                                                         \
     X(bytes_out, counter, "bytes sent")                                                            \
     X(bad_requests, counter, "requests refused by the parser or its guard")                        \

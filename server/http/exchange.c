@@ -107,6 +107,25 @@ void exchange_body_payload(struct exchange *x, struct payload *p)
     x->ops->body_payload(x, p);
 }
 
+static size_t exchange_payloads_singly(struct exchange *x, struct payload *const *list,
+                                       size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (list[i]->len) x->ops->body_payload(x, list[i]);
+    }
+    x->ops->flush(x);
+    return count;
+}
+
+size_t exchange_payloads(struct exchange *x, struct payload *const *list, size_t count)
+{
+    if (x->phase != EXCHANGE_HEADED) return count;
+    size_t taken = x->ops->payloads ? x->ops->payloads(x, list, count)
+                                    : exchange_payloads_singly(x, list, count);
+    for (size_t i = 0; i < taken; i++) x->bytes_out += list[i]->len;
+    return taken;
+}
+
 void exchange_flush(struct exchange *x)
 {
     if (x->phase != EXCHANGE_OVER) x->ops->flush(x);

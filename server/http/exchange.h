@@ -25,6 +25,8 @@ struct exchange_ops {
     void (*head)(struct exchange *x, const struct reply *reply); // staged; borrowed for the call
     void (*body)(struct exchange *x, struct slice piece);        // borrowed for the call
     void (*body_payload)(struct exchange *x, struct payload *p); // its inner slice; shared
+    // As exchange_payloads; NULL: one by one, then flush.
+    size_t (*payloads)(struct exchange *x, struct payload *const *list, size_t count);
     void (*flush)(struct exchange *x);
     void (*end)(struct exchange *x);
     void (*abort)(struct exchange *x); // the reply cannot be completed: the peer must notice
@@ -103,6 +105,12 @@ void exchange_head(struct exchange *x, const struct reply *reply);
 void exchange_body(struct exchange *x, struct slice piece);
 void exchange_body_payload(struct exchange *x, struct payload *p);
 void exchange_flush(struct exchange *x);
+
+// Gives several payloads and flushes: one gathered write of as many as the peer takes now. Returns
+// how many were taken; the last of them may still wait in part. When it is 0, or the backlog is not
+// 0 afterwards, the others are to be given after on_drain; else at once. An exchange that is over
+// takes them all.
+size_t exchange_payloads(struct exchange *x, struct payload *const *list, size_t count);
 void exchange_end(struct exchange *x);
 void exchange_abort(struct exchange *x);
 size_t exchange_backlog(const struct exchange *x);

@@ -78,13 +78,39 @@ static void http1_body(struct exchange *x, struct slice piece)
 static void http1_body_payload(struct exchange *x, struct payload *p)
 {
     struct http1_exchange *e = http1_of(x);
+    bool is_framed = http1_frames(e);
     if (e->is_ended || e->is_aborted || e->is_bodyless) return;
-    if (http1_frames(e) || p->len > e->left) {
+    if (is_framed ? !p->head_len : !e->is_chunked && p->len > e->left) {
         http1_body(x, payload_slice(p));
         return;
     }
     http1_clip(e, p->len);
-    conn_stage_payload(e->h->conn, p, payload_slice(p));
+    conn_stage_payload(e->h->conn, p, is_framed ? payload_framed(p) : payload_slice(p));
+}
+
+// Whether all can be sent as they are: framed by their makers, or for an HTTP/1.0 peer.
+static bool http1_can_gather(const struct http1_exchange *e, struct payload *const *list,
+                             size_t count)
+{
+    bool is_framed = http1_frames(e);
+    if (!e->is_chunked) return false;
+    for (size_t i = 0; is_framed && i < count; i++) {
+        if (!list[i]->head_len || !list[i]->len) return false;
+    }
+    return true;
+}
+
+static size_t http1_payloads(struct exchange *x, struct payload *const *list, size_t count)
+{
+    struct http1_exchange *e = http1_of(x);
+    if (e->is_ended || e->is_aborted || e->is_bodyless) return count;
+    if (http1_can_gather(e, list, count))
+        return conn_send_payloads(e->h->conn, list, count, http1_frames(e));
+    for (size_t i = 0; i < count; i++) {
+        if (list[i]->len) http1_body_payload(x, list[i]);
+    }
+    conn_flush(e->h->conn);
+    return count;
 }
 
 static void http1_flush(struct exchange *x)
@@ -147,6 +173,7 @@ const struct exchange_ops http1_ops = {
     .head = http1_head,
     .body = http1_body,
     .body_payload = http1_body_payload,
+    .payloads = http1_payloads,
     .flush = http1_flush,
     .end = http1_end,
     .abort = http1_abort,

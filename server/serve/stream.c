@@ -19,8 +19,8 @@ static bool stream_add_default(struct reply *reply, struct arena *a, struct slic
 
 // The given headers, then the stream's own where they say nothing. Proxies and caches must pass
 // every event on at once: no-transform and x-accel-buffering ask for that.
-static bool stream_make_reply(struct exchange *x, const struct stream_spec *spec, int status,
-                              const struct headers *headers, struct reply *reply)
+bool stream_make_reply(struct exchange *x, const struct stream_spec *spec, int status,
+                       const struct headers *headers, struct reply *reply)
 {
     struct arena *a = &x->arena;
     *reply = (struct reply){.status = status ? status : 200, .content_length = -1};
@@ -96,11 +96,11 @@ static void stream_start_timers(struct stream *s)
     if (s->spec.max_duration) timer_start(loop, &s->limit, s->spec.max_duration, stream_on_limit);
 }
 
-static bool stream_is_refused(struct stream_host *host, struct exchange *x)
+bool stream_is_refused(_Atomic uint32_t *total, struct exchange *x)
 {
     struct header retry = {SLICE("retry-after"), SLICE("5")};
     struct headers extra = {&retry, 1, 1};
-    if (atomic_load_explicit(host->total, memory_order_relaxed) < x->limits->max_streams) {
+    if (atomic_load_explicit(total, memory_order_relaxed) < x->limits->max_streams) {
         return false;
     }
     counters_add(&x->loop->counters->streams_refused, 1);
@@ -114,7 +114,7 @@ struct stream *stream_open(struct stream_host *host, struct exchange *x,
 {
     struct stream *s;
     struct reply reply;
-    if (stream_is_refused(host, x)) return NULL;
+    if (stream_is_refused(host->total, x)) return NULL;
     s = mem_zalloc(sizeof *s);
     if (!s || !stream_make_reply(x, spec, status, headers, &reply)) {
         mem_free(s);

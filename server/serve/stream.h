@@ -54,6 +54,13 @@ struct stream *stream_open(struct stream_host *host, struct exchange *x,
                            const struct stream_spec *spec, int status,
                            const struct headers *headers);
 
+// The head of a stream's reply, in the exchange's arena. False when there is no memory.
+bool stream_make_reply(struct exchange *x, const struct stream_spec *spec, int status,
+                       const struct headers *headers, struct reply *reply);
+
+// True, and 503 has been answered, when `total` streams are max_streams.
+bool stream_is_refused(_Atomic uint32_t *total, struct exchange *x);
+
 // Only the head, for HEAD requests: nothing runs.
 void stream_answer_head(struct exchange *x, const struct stream_spec *spec, int status,
                         const struct headers *headers);

@@ -88,3 +88,13 @@ size_t http1_write_chunk_head(char *to, size_t len)
                               SLICE("\r\n")) -
                     to);
 }
+
+void http1_write_frame(struct payload *p)
+{
+    char head[HTTP1_CHUNK_HEAD];
+    size_t len = http1_write_chunk_head(head, p->len);
+    memcpy(payload_data(p) - len, head, len);
+    memcpy(payload_data(p) + p->len, "\r\n", 2);
+    p->head_len = (uint8_t)len;
+    p->tail_len = 2;
+}

@@ -3,6 +3,7 @@
 #define PHOTON_TEXT_HTTP1_WRITE_H
 
 #include "base/buf.h"
+#include "base/payload.h"
 #include "text/message.h"
 
 enum { HTTP1_CHUNK_HEAD = 20 }; // most bytes that a chunk size line takes
@@ -25,5 +26,8 @@ bool http1_write_finish(struct buf *to, const struct http1_finish *f);
 
 // The size line of a chunk of `len` bytes at `to` (HTTP1_CHUNK_HEAD bytes of room); its length.
 size_t http1_write_chunk_head(char *to, size_t len);
+
+// Frames a payload as one chunk, in its head and tail room; for its maker, once.
+void http1_write_frame(struct payload *p);
 
 #endif

@@ -95,6 +95,12 @@ void conn_stage_payload(struct conn *c, struct payload *p, struct slice part);
 // The same and conn_flush, but only what could not be sent at once keeps a reference.
 void conn_send_payload(struct conn *c, struct payload *p, struct slice part);
 
+// Sends what is staged and then the payloads (`is_framed`: with their frames), in one gathered
+// write; returns how many were taken. Of those only one can be unsent, in part or whole: it keeps a
+// reference. When fewer than `count` were taken there is a backlog and on_drain follows.
+size_t conn_send_payloads(struct conn *c, struct payload *const *list, size_t count,
+                          bool is_framed);
+
 // Bytes that the kernel has not taken yet.
 static inline size_t conn_backlog(const struct conn *c)
 {

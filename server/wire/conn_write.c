@@ -218,3 +218,45 @@ void conn_send_payload(struct conn *c, struct payload *p, struct slice part)
         conn_send_borrowed(c, p, part);
     }
 }
+
+static struct slice conn_part(const struct payload *p, bool is_framed)
+{
+    return is_framed ? payload_framed(p) : payload_slice(p);
+}
+
+// How many of `count` payloads `len` bytes have covered; one that they end in, or before, is
+// queued.
+static size_t conn_take_payloads(struct conn *c, struct payload *const *list, size_t count,
+                                 bool is_framed, size_t len)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct slice part = conn_part(list[i], is_framed);
+        if (len < part.len) {
+            conn_add_piece(c, slice_from(part, len), list[i], NULL);
+            return i + 1;
+        }
+        len -= part.len;
+    }
+    return count;
+}
+
+size_t conn_send_payloads(struct conn *c, struct payload *const *list, size_t count, bool is_framed)
+{
+    struct iovec parts[CONN_GATHER];
+    size_t n = 0, taken = 0, staged;
+    if (!c->is_closing && (!list_is_empty(&c->pieces) || c->out_sent)) conn_flush(c);
+    if (c->is_closing || c->is_shut) return count;
+    if (c->is_blocked) return 0;
+    staged = c->out.len;
+    if (staged) parts[n++] = conn_iovec(buf_slice(&c->out));
+    if (count > CONN_GATHER - n) count = CONN_GATHER - n;
+    for (size_t i = 0; i < count; i++) parts[n++] = conn_iovec(conn_part(list[i], is_framed));
+    ssize_t sent = conn_send(c, parts, n);
+    if (sent < 0) return count;
+    size_t of_out = (size_t)sent < staged ? (size_t)sent : staged, len = (size_t)sent - of_out;
+    counters_add(&c->loop->counters->bytes_out, (int64_t)len);
+    if (staged) conn_consume(c, of_out);
+    if (of_out == staged) taken = conn_take_payloads(c, list, count, is_framed, len);
+    if (!c->is_closing) conn_settle(c, (size_t)sent);
+    return taken;
+}
