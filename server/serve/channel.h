@@ -72,7 +72,7 @@ struct channel_totals {
 struct channel_totals channel_registry_totals(struct channel_registry *r);
 
 // The channel of that name, made when there is none, and held by the caller until channel_release.
-// `options` NULL: whatever it has, or the defaults. `load` is the number of the load that says the
+// `options` NULL: whatever it has, or the defaults. `load` (from 1) numbers the load that says the
 // options (a generation): other options of the same load are CHANNEL_CONFLICT, of a later one they
 // win. CHANNEL_TOO_MANY may be the fault of handles that wait for a garbage collector: collect,
 // then try once more.

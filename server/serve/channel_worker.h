@@ -12,22 +12,30 @@
 #include "http/exchange.h"
 #include "serve/channel.h"
 
-enum { CHANNEL_MAX_JOINED = 64 }; // channels over one connection
+enum {
+    CHANNEL_MAX_JOINED = 64, // channels over one connection
+    CHANNEL_BATCH = 64,      // events in one gathered write
+};
 
 struct channel_worker {
     struct loop *loop;
     _Atomic uint32_t *total; // open streams of the server, against max_streams
     struct list subscribers; // all of this worker
-    uint32_t count;          //
     struct list links;       // channels that have readers here
-    struct list walks;       // links with something to deliver
+    struct list taken;       // links out of `dirty`, to be looked at
+    struct list walks;       // links with something to deliver; the first has the batch
     struct list ready;       // subscribers that go on on the next turn
-    struct loop_turn turn;   //
-    pthread_t thread;        // the worker's own, known once has_thread
-    bool has_thread;         //
-    pthread_mutex_t lock;    // of what follows
-    struct list dirty;       // links that were told of something
-    bool is_open;            //
+    struct loop_turn turn;
+    struct payload *batch[CHANNEL_BATCH];
+    size_t batch_count;               // 0: none is being delivered
+    uint64_t batch_first;             // sequence of batch[0]
+    struct buf scratch;               // an event in another form
+    const struct payload *scratch_of; // the event of the batch that `scratch` holds as a line
+    uint32_t count;                   // of subscribers
+    bool is_open, has_thread;         // `thread` is known
+    pthread_t thread;                 // the worker's own
+    pthread_mutex_t lock;             // of `dirty`
+    struct list dirty;                // links that were told of something
 };
 
 // Embedded. The owner calls channel_worker_run in its loop's on_wake. `total`: the server's count
