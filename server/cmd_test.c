@@ -16,10 +16,16 @@ static int test_run(int argc, char **argv)
     if (!config_init(&config, error, sizeof(error))) return cmd_fail(CMD_USAGE, "%s", error);
     config.app = ".";
     server = (struct server){
-        .config = &config, .worker_count = 1, .counters = {&counters}, .metrics = metrics_new(1)};
-    if (!server.metrics) return cmd_fail(CMD_FAILED, "not enough memory");
+        .config = &config,
+        .worker_count = 1,
+        .counters = {&counters},
+        .metrics = metrics_new(1),
+        .channels = channel_registry_new(config.limits.max_channels),
+    };
+    if (!server.metrics || !server.channels) return cmd_fail(CMD_FAILED, "not enough memory");
     int code = testing_run(&server, argc - 1, argv + 1);
     metrics_free(server.metrics);
+    channel_registry_free(server.channels);
     return code;
 }
 

@@ -44,7 +44,9 @@ static bool service_open_workers(struct service *s)
         s->config->workers ? s->config->workers : config_processors();
     s->workers = mem_zalloc(s->worker_count * sizeof(*s->workers));
     s->server.metrics = metrics_new(s->worker_count);
-    if (!s->workers || !s->server.metrics) return service_fail(s, "not enough memory");
+    s->server.channels = channel_registry_new(s->config->limits.max_channels);
+    if (!s->workers || !s->server.metrics || !s->server.channels)
+        return service_fail(s, "not enough memory");
     for (unsigned i = 0; i < s->worker_count; i++) {
         if (!worker_open(&s->workers[i], &s->server, i, &s->loop))
             return service_fail(s, "no loop for a worker: not enough memory or descriptors");
@@ -57,6 +59,7 @@ static void service_on_loaded(struct reload *r, const struct generation *g)
     struct service *s = r->owner;
     const struct limits *limits = app_limits(g);
     s->drain = limits->drain;
+    channel_registry_limit(s->server.channels, limits->max_channels, CHANNEL_MAX_EVENT);
     atomic_store(&s->acceptor.max_connections,
                  acceptor_limit_connections(limits->max_connections, s->worker_count));
     watch_take_files(&s->watch, g);

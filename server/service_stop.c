@@ -133,5 +133,6 @@ void service_close(struct service *s)
     service_close_loop(s);
     guard_stop();
     metrics_free(s->server.metrics);
+    channel_registry_free(s->server.channels);
     mem_free(s->workers);
 }

@@ -33,6 +33,7 @@ bool worker_open(struct worker *w, struct server *server, unsigned index, struct
         loop_close(&w->loop);
         return false;
     }
+    channel_worker_open(&w->channels, &w->loop, &server->streams);
     pthread_mutex_init(&w->lock, NULL);
     server->counters[index] = &w->counters;
     w->is_open = true;
@@ -75,6 +76,7 @@ void worker_close(struct worker *w)
     mem_free(w->arrivals);
     mem_free(w->taken);
     http1_host_close(&w->http);
+    channel_worker_close(&w->channels);
     loop_close(&w->loop);
     pthread_mutex_destroy(&w->lock);
     w->is_open = false;
@@ -146,6 +148,7 @@ static void worker_on_wake(struct loop *loop)
     for (size_t i = 0; i < count; i++) worker_take(w, w->taken[i].fd, &w->taken[i].peer);
     atomic_fetch_sub(&w->arriving, (uint32_t)count);
     for (unsigned i = 0; i < order_count; i++) orders[i].run(w, orders[i].data);
+    channel_worker_run(&w->channels);
 }
 
 void worker_install(struct worker *w, void *part)

@@ -8,6 +8,7 @@
 #include "http/http1.h"
 #include "script/app.h"
 #include "script/guard.h"
+#include "serve/channel_worker.h"
 
 enum { WORKER_ORDERS = 16 };
 
@@ -33,6 +34,7 @@ struct worker {
     struct loop loop;
     struct counters counters;
     struct http1_host http;
+    struct channel_worker channels;
     struct app_host app;
     struct guard guard;
     struct server *server;

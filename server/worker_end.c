@@ -14,6 +14,7 @@ enum {
 static void worker_check(struct timer *timer)
 {
     struct worker *w = list_entry(timer, struct worker, check);
+    channel_worker_end_all(&w->channels, WORKER_SPREAD);
     if (w->app.streams.count) stream_host_end_all(&w->app.streams, WORKER_SPREAD);
     bool has_conns = !list_is_empty(&w->http.conns);
     if (!http1_host_is_done(&w->http))

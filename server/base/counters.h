@@ -17,6 +17,9 @@
     X(streams_opened, counter, "streams opened")                                                   \
     X(stream_events, counter, "events and comments written to streams")                            \
     X(streams_refused, counter, "streams refused at max_streams or max_streams_per_ip")            \
+    X(channels, gauge, "living channels")                                                          \
+    X(channels_refused, counter, "channels refused at max_channels")                               \
+    X(channel_events, counter, "events published to channels")                                     \
     X(channel_subscribers, gauge, "subscribers of channels")                                       \
     X(channel_deliveries, counter, "events given to subscribers of channels")                      \
     X(channel_gaps, counter, "gaps that subscribers were told of")                                 \

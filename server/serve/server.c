@@ -8,6 +8,11 @@ void server_sum(const struct server *s, struct counters *sum)
     }
     counters_sum(sum, &s->own);
     counters_add(&sum->log_dropped, (int64_t)log_dropped());
+    if (!s->channels) return;
+    struct channel_totals totals = channel_registry_totals(s->channels);
+    counters_add(&sum->channels, (int64_t)totals.channels);
+    counters_add(&sum->channels_refused, (int64_t)totals.refused);
+    counters_add(&sum->channel_events, (int64_t)totals.events);
 }
 
 static struct metrics_gauges server_gauges(const struct server *s)

@@ -3,6 +3,7 @@
 #ifndef PHOTON_SERVE_SERVER_H
 #define PHOTON_SERVE_SERVER_H
 
+#include "serve/channel.h"
 #include "serve/config.h"
 #include "serve/metrics.h"
 
@@ -16,6 +17,7 @@ struct server {
     struct counters *counters[SERVER_MAX_WORKERS]; // each worker's own
     struct counters own;                           // of threads that are no workers
     struct metrics *metrics;
+    struct channel_registry *channels;
     _Atomic uint32_t streams;                      // open streams of all workers
     _Atomic uint64_t vm_bytes[SERVER_MAX_WORKERS]; // Lua heap of each worker's living VMs
     _Atomic unsigned generations, generation;
