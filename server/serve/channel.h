@@ -59,7 +59,7 @@ struct channel_options {
 #define CHANNEL_OPTIONS_DEFAULT ((struct channel_options){.backlog = CHANNEL_BACKLOG})
 
 // The registry of the process. NULL when there is no memory. max_channels and max_event may be
-// changed at any time (a reload). channel_registry_free: no channel is held any more.
+// changed at any time (a reload). channel_registry_free does nothing while a channel is still held.
 struct channel_registry *channel_registry_new(uint32_t max_channels);
 void channel_registry_free(struct channel_registry *r);
 void channel_registry_limit(struct channel_registry *r, uint32_t max_channels, uint32_t max_event);
@@ -133,8 +133,8 @@ bool channel_parse_event(const struct payload *record, struct channel_event *to,
 // Members ----------------------------------------------------------------------------------------
 
 // Who is there: one entry for each member id, however many connections it has; `info` is that of
-// its first connection. The entries are packed into `to` (emptied first), to be read one by one
-// with channel_next_member: false at the end. False when there is no memory.
+// its first connection. In the order in which they came, packed into `to` (emptied first), to be
+// read one by one with channel_next_member: false at the end. False when there is no memory.
 bool channel_members(struct channel *ch, struct buf *to);
 bool channel_next_member(struct slice *rest, struct slice *id, struct slice *info);
 

@@ -87,6 +87,7 @@ struct channel_member *channel_join(struct channel *ch, struct slice id, struct 
     if (ch->members && fresh) {
         struct channel_member **at = channel_find_member(ch, id, fresh->hash);
         if (!*at) {
+            list_append(&ch->present, &fresh->node);
             *at = fresh;
             fresh = NULL;
             channel_note_links(ch, CHANNEL_JOIN, id, info);
@@ -107,6 +108,7 @@ void channel_leave(struct channel *ch, struct channel_member *m)
     bool is_last = --m->connections == 0;
     if (is_last) {
         *channel_find_member(ch, channel_member_id(m), m->hash) = m->chain;
+        list_remove(&m->node);
         channel_note_links(ch, CHANNEL_LEAVE, channel_member_id(m), channel_member_info(m));
     }
     pthread_mutex_unlock(&ch->lock);
@@ -137,21 +139,20 @@ struct channel_packed {
 static size_t channel_pack_size(const struct channel *ch)
 {
     size_t size = 0;
-    for (int i = 0; ch->members && i < CHANNEL_BUCKETS; i++) {
-        for (const struct channel_member *m = ch->members[i]; m; m = m->chain)
-            size += sizeof(struct channel_packed) + m->id_len + m->info_len;
+    for (struct list *at = ch->present.next; at != &ch->present; at = at->next) {
+        const struct channel_member *m = list_entry(at, struct channel_member, node);
+        size += sizeof(struct channel_packed) + m->id_len + m->info_len;
     }
     return size;
 }
 
 static void channel_pack(const struct channel *ch, struct buf *to)
 {
-    for (int i = 0; ch->members && i < CHANNEL_BUCKETS; i++) {
-        for (const struct channel_member *m = ch->members[i]; m; m = m->chain) {
-            struct channel_packed head = {m->id_len, m->info_len};
-            buf_append(to, (const char *)&head, sizeof head);
-            buf_append(to, m->text, (size_t)m->id_len + m->info_len);
-        }
+    for (struct list *at = ch->present.next; at != &ch->present; at = at->next) {
+        const struct channel_member *m = list_entry(at, struct channel_member, node);
+        struct channel_packed head = {m->id_len, m->info_len};
+        buf_append(to, (const char *)&head, sizeof head);
+        buf_append(to, m->text, (size_t)m->id_len + m->info_len);
     }
 }
 

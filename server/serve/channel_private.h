@@ -34,6 +34,7 @@ struct channel {
     struct channel_options options;
     struct channel_ring ring;
     struct list links;
+    struct list present;
     struct channel_member **members; // CHANNEL_BUCKETS chains, made for the first
     uint32_t subscribers;
     uint64_t finished_at;
@@ -49,6 +50,7 @@ static inline struct slice channel_epoch(const struct channel *ch)
 
 // One member of one channel, however many cursors it has.
 struct channel_member {
+    struct list node; // in the order in which they came
     struct channel_member *chain;
     uint32_t hash, connections;
     uint32_t id_len, info_len;

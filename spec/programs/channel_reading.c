@@ -399,8 +399,6 @@ static void test_many_batches(void)
     struct memory *m = probe_get(&probe, NULL), *late = probe_get(&probe, probe_id(news, 1000));
     publish_numbers(news, 3001, 3300);
     probe_turns(&probe, 40);
-    struct channel *none[1];
-    (void)none;
     size_t count = 0, late_count = 0;
     for (size_t i = 0; i + 1 < m->received.len; i++)
         count += !memcmp(m->received.ptr + i, "\n\n", 2);

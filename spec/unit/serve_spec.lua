@@ -2,7 +2,8 @@
 local programs = require "spec.programs"
 local settings = require "photon.settings"
 
-for _, name in ipairs { "serve_fixed", "serve_metrics", "serve_config", "serve_processors" } do
+for _, name in ipairs { "serve_fixed", "serve_metrics", "serve_config", "serve_processors", "channel_reading",
+  "channel_names" } do
   describe(name, function() programs.define(name, it) end)
 end
 
