@@ -1,6 +1,19 @@
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "cmd.h"
 #include "script/testing.h"
+
+// PHOTON tells specs that start programs which one they belong to.
+static void test_tell_program(void)
+{
+    char path[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    if (len <= 0) return;
+    path[len] = '\0';
+    setenv("PHOTON", path, 0);
+}
 
 // Specs run in one VM, which counts into counters of its own.
 static int test_run(int argc, char **argv)
@@ -15,6 +28,7 @@ static int test_run(int argc, char **argv)
     }
     if (!config_init(&config, error, sizeof(error))) return cmd_fail(CMD_USAGE, "%s", error);
     config.app = ".";
+    test_tell_program();
     server = (struct server){
         .config = &config,
         .worker_count = 1,
@@ -36,6 +50,8 @@ const struct command cmd_test = {
         "usage: photon test [BUSTED OPTIONS] [SPEC]...\n"
         "\n"
         "Runs busted on the specs (files or folders; spec without any), each test as a task that\n"
-        "may wait. require \"photon.test\" gives clients for apps. Exit code 0 when all pass.\n",
+        "may wait. require \"photon.test\" gives clients for apps. Exit code 0 when all pass.\n"
+        "The options are those of busted: --filter, --tags, --shuffle, --repeat, --output …\n"
+        "(busted --help lists them). Specs find the path of this program in $PHOTON.\n",
     .run = test_run,
 };

@@ -82,8 +82,8 @@ end)
 ]]
 
 local function run(arguments)
-  local pipe = assert(io.popen(("cd %s && %s test -o TAP %s 2>&1; echo \"code $?\""):format(folder, uv.exepath(),
-    arguments)))
+  local pipe = assert(io.popen(("cd %s && /proc/%d/exe test -o TAP %s 2>&1; echo \"code $?\""):format(folder,
+    uv.os_getpid(), arguments)))
   local text = pipe:read "*a"
   pipe:close()
   return tonumber(text:match "code (%d+)%s*$"), text

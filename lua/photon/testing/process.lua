@@ -7,6 +7,9 @@ local turns = require "photon.testing.turns"
 local Server = {}
 Server.__index = Server
 
+-- The running program itself, also after its file was replaced.
+local PROGRAM = "/proc/self/exe"
+
 local START, STOP = 10, 15 -- seconds for a server to listen; to end before it is killed
 
 local M = {}
@@ -62,7 +65,7 @@ end
 local function start(self, path, options)
   local uv = self.uv
   local out, err = uv.new_pipe(false), uv.new_pipe(false)
-  local handle, pid = uv.spawn(options.program or uv.exepath(), { args = arguments(path, options),
+  local handle, pid = uv.spawn(options.program or PROGRAM, { args = arguments(path, options),
     stdio = { nil, out, err }, env = environment(uv, options.env) }, function(code, signal)
     self.code, self.signal = code, signal
   end)
