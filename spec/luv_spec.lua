@@ -144,7 +144,7 @@ local APP = [[
 local photon = require "photon"
 local uv = require "luv"
 local ok, err = pcall(uv.new_timer)
-local app = photon.app{ lua_budget = 0.2 }
+local app = photon.app{ lua_budget = 0.2, max_generations = 3 }
 local started
 app:on_start(function()
   started = uv.new_timer()
@@ -189,7 +189,20 @@ app:get("/callback-loop", function()
   uv.new_timer():start(1, 0, function() while true do end end)
   photon.sleep(60)
 end)
-app:get("/reload", function() require("luv").kill(uv.os_getpid(), "sighup") return "ok" end)
+local ticks = photon.shared "ticks"
+local me = tostring({})
+local function tick(timer, is_bound)
+  timer:start(1, 1, function()
+    ticks:incr(me)
+    if ticks:get("stop " .. me) then timer:close() end
+  end)
+  if not is_bound then timer:unref() end
+end
+app:get("/tick", function() tick(uv.new_timer(), true) return me end)
+app:get("/tick-unref", function() tick(uv.new_timer(), false) return me end)
+app:get("/ticks/:of", function(req) return tostring(ticks:get(req.params.of) or 0) end)
+app:get("/stop/:of", function(req) ticks:set("stop " .. req.params.of, true) return "ok" end)
+app:on_stop(function() started:close() end)
 app:get("/ok", function() return "ok" end)
 app:get("/exit", function() os.exit(3) end)
 return app
@@ -219,6 +232,54 @@ describe("luv in a server", function()
       assert.equal("ok", server:get("/ok").body)
       assert.equal("left open", server:get("/mess").body)
     end
+  end)
+
+  local function encoded(text)
+    return (text:gsub("[^%w]", function(c) return ("%%%02X"):format(c:byte()) end))
+  end
+
+  -- Whether the count of an old generation still grows.
+  local function is_ticking(of)
+    local target = "/ticks/" .. encoded(of)
+    local before = tonumber(server:get(target).body)
+    socket.sleep(0.1)
+    return tonumber(server:get(target).body) > before
+  end
+
+  local function reload()
+    local before = select(2, server:log():gsub("reloaded", ""))
+    server:signal "HUP"
+    local limit = socket.now() + 5
+    while select(2, server:log():gsub("reloaded", "")) == before and socket.now() < limit do
+      socket.sleep(0.01)
+    end
+    socket.sleep(0.1)
+  end
+
+  it("keeps the code of an active handle alive across reloads, until it is closed", function()
+    local old = server:get("/tick").body
+    assert.is_true(is_ticking(old))
+    reload()
+    assert.is_true(is_ticking(old))
+    server:get("/stop/" .. encoded(old))
+    socket.sleep(0.1)
+    assert.is_false(is_ticking(old))
+  end)
+
+  it("does not keep it alive for handles without a reference", function()
+    local old = server:get("/tick-unref").body
+    assert.is_true(is_ticking(old))
+    reload()
+    assert.is_false(is_ticking(old))
+  end)
+
+  it("ends the oldest when there are more than max_generations", function()
+    local old = server:get("/tick").body
+    for _ = 1, 2 do reload() server:get("/tick") end
+    assert.is_true(is_ticking(old))
+    reload()
+    assert.is_false(is_ticking(old))
+    assert.equal("ok", server:get("/ok").body)
   end)
 
   it("may be left in a mess at the end", function()

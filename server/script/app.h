@@ -24,8 +24,10 @@ struct app_part {
     uint32_t base;  // where its handlers begin in the VM's table: its fallback, then routes
     uint32_t busy;  // exchanges in progress
     bool has_fallback, is_retired, is_closing, owns_vm;
+    bool is_ending; // luv's handles do not keep it alive any more
 };
 
+struct channel_worker;
 struct http1_host;
 
 // What a worker keeps of the app: the current part, and older ones that still run something. Its
@@ -42,6 +44,7 @@ struct app_host {
     struct limits limits; // in force: the current generation's
     struct timer check;   // looks which retired parts can be closed
     struct stream_host streams;
+    struct channel_worker *channels; // the worker's; set by the owner
     struct http1_host *http1; // learns new limits at a swap; may be NULL (tests)
     // on_start of the current part has ended: well (error is NULL) or not. May be NULL.
     void (*on_started)(struct app_host *host, const char *error);

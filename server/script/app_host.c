@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "http/http1.h"
 #include "script/app_private.h"
+#include "script/channel.h"
 #include "script/luv.h"
 #include "script/offload.h"
 #include "script/stream.h"
@@ -41,6 +42,7 @@ static bool app_close(struct app_part *part)
     if (!part->is_closing) {
         part->is_closing = true;
         vm->phase = VM_CLOSING;
+        channel_lua_close(vm);
         luv_close_handles(vm);
         offload_close(vm);
     }
@@ -49,8 +51,29 @@ static bool app_close(struct app_part *part)
 
 static bool app_is_quiet(const struct app_part *part)
 {
+    const struct vm *vm = part->vm;
     if (!part->is_retired || part->busy > 0) return false;
-    return !part->vm || part->vm->phase == VM_ABANDONED || part->vm->task_count == 0;
+    if (!vm || vm->phase == VM_ABANDONED) return true;
+    return vm->task_count == 0 && (part->is_ending || part->is_closing || !luv_is_busy(vm));
+}
+
+// Whether a function of the door that C has called (on_stop above all) still runs.
+static bool app_is_called(const struct vm *vm)
+{
+    for (const struct list *n = vm->tasks.next; n != &vm->tasks; n = n->next) {
+        if (list_entry(n, struct task, node)->kind == TASK_NAMED) return true;
+    }
+    return false;
+}
+
+// luv's callbacks would start tasks for ever: when on_stop has ended, nothing is waited for.
+static void app_end(struct app_part *part)
+{
+    struct vm *vm = part->vm;
+    if (!part->is_ending || part->busy > 0 || part->is_closing) return;
+    if (!vm || vm->phase == VM_ABANDONED || app_is_called(vm)) return;
+    luv_close_handles(vm);
+    task_cancel_all(vm, false);
 }
 
 void app_note_memory(struct app_host *host)
@@ -71,7 +94,9 @@ static void app_limit_generations(struct app_host *host)
     if (alive <= host->limits.max_generations) return;
     struct app_part *oldest = list_entry(host->parts.next, struct app_part, node);
     if (!oldest->is_retired || !oldest->vm) return;
+    oldest->is_ending = true;
     stream_lua_end_all(oldest->vm, &host->streams, true);
+    channel_lua_end_all(oldest->vm);
     task_cancel_all(oldest->vm, false);
 }
 
@@ -83,6 +108,7 @@ static void app_check(struct timer *timer)
     for (struct list *n = host->parts.next, *next; n != &host->parts; n = next) {
         struct app_part *part = list_entry(n, struct app_part, node);
         next = n->next;
+        app_end(part);
         if (app_is_quiet(part) && app_close(part)) {
             list_remove(&part->node);
             app_reap(part);
@@ -99,7 +125,8 @@ static void app_retire(struct app_part *part)
     part->is_retired = true;
     app_watch_retired(host);
     if (!part->vm || part->vm->phase == VM_ABANDONED) return;
-    task_cancel_all(part->vm, true);
+    // What is kept across reloads has no reader left when the server stops.
+    task_cancel_all(part->vm, !atomic_load(&host->server->is_draining));
     stream_lua_end_all(part->vm, &host->streams, false);
     task_call(part->vm, "stop", 0, 0);
 }
@@ -117,6 +144,7 @@ void app_install(struct app_host *host, struct app_part *part)
     vm->phase = VM_SERVING;
     vm->guard = host->guard;
     vm->streams = &host->streams;
+    vm->channels = host->channels;
     if (!task_call(vm, "start", host->worker == 0, 0) && host->on_started) {
         host->on_started(host, "not enough memory to start");
     }
@@ -126,6 +154,9 @@ void app_install(struct app_host *host, struct app_part *part)
 
 void app_retire_all(struct app_host *host)
 {
+    for (struct list *n = host->parts.next; n != &host->parts; n = n->next) {
+        list_entry(n, struct app_part, node)->is_ending = true;
+    }
     if (host->current && !host->current->is_retired) app_retire(host->current);
 }
 
@@ -156,6 +187,7 @@ void app_on_abandoned(struct vm *vm)
               "its requests get 503 and a fresh VM takes over",
               host->worker, vm->memory);
     task_abandon_all(vm);
+    channel_lua_abandon(vm);
     luv_abandon(vm);
     offload_close(vm);
     for (uint32_t i = 0; i < vm->slot_count; i++) {

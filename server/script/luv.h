@@ -14,8 +14,12 @@ void luv_lua_open(lua_State *L, struct vm *vm);
 // How many handles and requests of the VM are not closed yet.
 unsigned luv_open_handles(const struct vm *vm);
 
-// On the loop's thread: closes all handles and cancels all requests. No Lua runs for them any more
-// (the VM's phase must be VM_CLOSING); done when luv_open_handles is 0, some turns later.
+// Whether something of luv's is under way: an active handle that has not been unreferenced, or a
+// request. It keeps its generation alive as it would keep a loop of libuv's.
+bool luv_is_busy(const struct vm *vm);
+
+// On the loop's thread: closes all handles and cancels all requests. In the phase VM_CLOSING no Lua
+// runs for them any more; done when luv_open_handles is 0, some turns later.
 void luv_close_handles(struct vm *vm);
 
 // The same for a VM that was given up (VM_ABANDONED): its Lua state is not touched, now or later.

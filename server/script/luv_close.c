@@ -22,6 +22,18 @@ unsigned luv_open_handles(const struct vm *vm)
     return vm->luv ? vm->luv->count : 0;
 }
 
+bool luv_is_busy(const struct vm *vm)
+{
+    struct luv_state *state = vm->luv;
+
+    if (!state) return false;
+    for (struct list *n = state->handles.next; n != &state->handles; n = n->next) {
+        const uv_handle_t *handle = list_entry(n, struct luv_owned, node)->handle;
+        if (uv_is_active(handle) && uv_has_ref(handle) && !uv_is_closing(handle)) return true;
+    }
+    return !list_is_empty(&state->requests);
+}
+
 // libuv makes close callbacks in the reverse order of the closing, so the last are found first.
 static void on_closed(uv_handle_t *handle)
 {
