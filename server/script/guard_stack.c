@@ -11,7 +11,7 @@ extern const char __start_luajit_text[] __attribute__((weak));
 extern const char __stop_luajit_text[] __attribute__((weak));
 
 enum {
-    MAX_FRAMES = 4096,
+    MAX_FRAMES = 1 << 16,
     SPILL_WORDS = 512, // more than machine code ever lowers the stack pointer by, in words
     ENC_PCREL_S4 = 0x1b,
     ENC_U4 = 0x03,
