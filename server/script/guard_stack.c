@@ -6,10 +6,6 @@
 
 #ifdef __x86_64__
 
-// The linker marks the section that the build puts LuaJIT's code into.
-extern const char __start_luajit_text[] __attribute__((weak));
-extern const char __stop_luajit_text[] __attribute__((weak));
-
 enum {
     MAX_FRAMES = 1 << 16,
     SPILL_WORDS = 512, // more than machine code ever lowers the stack pointer by, in words

@@ -11,6 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// The linker marks the section that the build puts LuaJIT's code into.
+extern const char __start_luajit_text[] __attribute__((weak));
+extern const char __stop_luajit_text[] __attribute__((weak));
+
 struct guard_registers {
     uintptr_t pc, sp, bp;
 };
