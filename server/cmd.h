@@ -15,7 +15,8 @@ struct command {
     int (*run)(int argc, char **argv); // argv[0] is the command's name
 };
 
-extern const struct command cmd_serve, cmd_test, cmd_routes, cmd_check, cmd_reload, cmd_version;
+extern const struct command cmd_serve, cmd_test, cmd_routes, cmd_check, cmd_reload, cmd_bench,
+    cmd_version;
 
 // What commands that take an APP read from their arguments.
 struct cmd_args {

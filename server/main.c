@@ -5,8 +5,8 @@
 #include "cmd.h"
 #include "script/library.h"
 
-static const struct command *const main_commands[] = {&cmd_serve, &cmd_test,   &cmd_routes,
-                                                      &cmd_check, &cmd_reload, &cmd_version};
+static const struct command *const main_commands[] = {
+    &cmd_serve, &cmd_test, &cmd_routes, &cmd_check, &cmd_reload, &cmd_bench, &cmd_version};
 enum { MAIN_COMMANDS = sizeof(main_commands) / sizeof(main_commands[0]), MAIN_WORD = 16 };
 
 static int main_help(void)
