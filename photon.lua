@@ -37,4 +37,7 @@ photon.shared, photon.offload = shared.open, offload.call
 photon.worker = core.worker
 photon.log = core.log
 
+-- The server's own numbers, as app:metrics tells them: one table.
+photon.metrics = core.metrics
+
 return photon

@@ -3,6 +3,7 @@
 #include "script/json.h"
 #include "script/logging.h"
 #include "script/luv.h"
+#include "script/metrics.h"
 #include "script/offload.h"
 #include "script/request.h"
 #include "script/result.h"
@@ -17,6 +18,7 @@ void core_open(lua_State *L, struct vm *vm)
     result_open(L, vm);
     stream_lua_open(L, vm);
     logging_open(L, vm);
+    metrics_lua_open(L, vm);
     shared_lua_open(L, vm);
     luv_lua_open(L, vm);
     offload_open(L, vm, core_open);

@@ -37,6 +37,32 @@ uint32_t metrics_route(struct metrics *m, struct slice method, struct slice patt
 void metrics_count(struct metrics *m, unsigned worker, uint32_t route_number,
                    const struct exchange *x);
 
+// Reading, from any thread: numbers are sums over the workers, each as new as it was when read.
+
+// Routes that have a number; 0 is among them.
+uint32_t metrics_route_count(struct metrics *m);
+
+// What is known of a route, for a number under the count. Names are borrowed for m's life.
+struct metrics_route_sum {
+    struct slice method, pattern; // both empty for route 0
+    uint64_t by_class[METRICS_CLASSES];
+};
+struct metrics_route_sum metrics_read_route(struct metrics *m, uint32_t number);
+
+// What is not told apart by route. up_to[b] is how many took no longer than metrics_bound(b), the
+// last how many there were.
+struct metrics_totals {
+    uint64_t up_to[METRICS_BUCKETS + 1];
+    uint64_t nanoseconds, body_bytes;
+};
+struct metrics_totals metrics_read_totals(struct metrics *m);
+
+// The upper bound of a bucket in seconds; infinity for the last, METRICS_BUCKETS.
+double metrics_bound(int bucket);
+
+// "gone", "2xx" … "5xx".
+const char *metrics_class_name(int class);
+
 // What the server knows besides counters.
 struct metrics_gauges {
     uint64_t vm_bytes;

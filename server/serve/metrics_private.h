@@ -1,4 +1,5 @@
-// metrics_private: what metrics.c (counting) and metrics_text.c (telling) share; for them alone.
+// metrics_private: what metrics.c (counting), metrics_read.c (adding up) and metrics_text.c
+// (telling) share; for them alone.
 //
 // Workers count while a load registers routes and somebody reads: chunks of routes are published
 // whole and never move, the count of routes last.

@@ -49,65 +49,57 @@ static bool metrics_write_label(struct buf *to, struct slice value)
     return ok;
 }
 
-static bool metrics_write_sample(struct buf *to, const struct metrics_route *route, int class,
-                                 uint64_t n)
+static bool metrics_write_sample(struct buf *to, const struct metrics_route_sum *route, int class)
 {
-    static const char *const names[METRICS_CLASSES] = {"gone", "2xx", "3xx", "4xx", "5xx"};
     return buf_append_slice(to, SLICE("photon_requests_total{method=\"")) &&
            metrics_write_label(to, route->method) && buf_append_slice(to, SLICE("\",route=\"")) &&
            metrics_write_label(to, route->pattern) &&
-           buf_append_format(to, "\",status=\"%s\"} %llu\n", names[class], (unsigned long long)n);
+           buf_append_format(to, "\",status=\"%s\"} %llu\n", metrics_class_name(class),
+                             (unsigned long long)route->by_class[class]);
 }
 
-static bool metrics_write_route(struct buf *to, struct metrics *m, uint32_t number)
+static bool metrics_write_route(struct buf *to, const struct metrics_route_sum *route)
 {
-    for (int class = 0; class < METRICS_CLASSES; class ++) {
-        uint64_t n = 0;
-        for (unsigned i = 0; i < m->workers; i++)
-            n += atomic_load_explicit(&metrics_cell_at(m, number, i)->by_class[class],
-                                      memory_order_relaxed);
-        if (n && !metrics_write_sample(to, metrics_route_at(m, number), class, n)) return false;
-    }
-    return true;
+    bool ok = true;
+    for (int class = 0; class < METRICS_CLASSES && ok; class ++)
+        ok = !route->by_class[class] || metrics_write_sample(to, route, class);
+    return ok;
 }
 
 static bool metrics_write_requests(struct buf *to, struct metrics *m)
 {
-    uint32_t count = atomic_load_explicit(&m->count, memory_order_acquire);
+    uint32_t count = metrics_route_count(m);
     bool ok = metrics_head(to, "requests_total", "counter",
                            "requests by method and pattern of their route, and class of status");
-    for (uint32_t i = 0; i < count && ok; i++) ok = metrics_write_route(to, m, i);
+    for (uint32_t i = 0; i < count && ok; i++) {
+        struct metrics_route_sum route = metrics_read_route(m, i);
+        ok = metrics_write_route(to, &route);
+    }
     return ok;
 }
 
-static bool metrics_write_histogram(struct buf *to, struct metrics *m)
+static bool metrics_write_histogram(struct buf *to, const struct metrics_totals *totals)
 {
-    uint64_t total = 0, nanoseconds = 0;
     bool ok = metrics_head(to, "request_seconds", "histogram",
                            "time from a request's head to the end of its reply, without streams");
     for (int b = 0; b <= METRICS_BUCKETS && ok; b++) {
-        for (unsigned i = 0; i < m->workers; i++)
-            total += atomic_load_explicit(&m->each[i].buckets[b], memory_order_relaxed);
         ok = buf_append_format(to, "photon_request_seconds_bucket{le=\"%s\"} %llu\n",
                                b < METRICS_BUCKETS ? metrics_bounds[b].text : "+Inf",
-                               (unsigned long long)total);
+                               (unsigned long long)totals->up_to[b]);
     }
-    for (unsigned i = 0; i < m->workers; i++)
-        nanoseconds += atomic_load_explicit(&m->each[i].nanoseconds, memory_order_relaxed);
     return ok && buf_append_format(to,
                                    "photon_request_seconds_sum %.9f\n"
                                    "photon_request_seconds_count %llu\n",
-                                   (double)nanoseconds / 1e9, (unsigned long long)total);
+                                   (double)totals->nanoseconds / 1e9,
+                                   (unsigned long long)totals->up_to[METRICS_BUCKETS]);
 }
 
-static bool metrics_write_bytes(struct buf *to, struct metrics *m)
+static bool metrics_write_bytes(struct buf *to, const struct metrics_totals *totals)
 {
-    uint64_t bytes = 0;
-    for (unsigned i = 0; i < m->workers; i++)
-        bytes += atomic_load_explicit(&m->each[i].body_bytes, memory_order_relaxed);
     return metrics_head(to, "reply_body_bytes_total", "counter",
                         "bytes of the bodies of replies that are over") &&
-           buf_append_format(to, "photon_reply_body_bytes_total %llu\n", (unsigned long long)bytes);
+           buf_append_format(to, "photon_reply_body_bytes_total %llu\n",
+                             (unsigned long long)totals->body_bytes);
 }
 
 static bool metrics_write_gauge(struct buf *to, const char *name, const char *help, double value)
@@ -134,7 +126,8 @@ static bool metrics_write_gauges(struct buf *to, const struct metrics_gauges *g)
 bool metrics_write(struct buf *to, struct metrics *m, const struct counters *sum,
                    const struct metrics_gauges *g)
 {
-    return metrics_write_requests(to, m) && metrics_write_histogram(to, m) &&
-           metrics_write_bytes(to, m) && metrics_write_counters(to, sum) &&
+    struct metrics_totals totals = metrics_read_totals(m);
+    return metrics_write_requests(to, m) && metrics_write_histogram(to, &totals) &&
+           metrics_write_bytes(to, &totals) && metrics_write_counters(to, sum) &&
            metrics_write_gauges(to, g);
 }

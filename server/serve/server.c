@@ -15,7 +15,7 @@ void server_sum(const struct server *s, struct counters *sum)
     counters_add(&sum->channel_events, (int64_t)totals.events);
 }
 
-static struct metrics_gauges server_gauges(const struct server *s)
+struct metrics_gauges server_gauges(const struct server *s)
 {
     struct metrics_gauges g = {
         .workers = s->worker_count,

@@ -28,6 +28,8 @@ struct server {
 // The sum over all workers and `own`.
 void server_sum(const struct server *s, struct counters *sum);
 
+struct metrics_gauges server_gauges(const struct server *s);
+
 // Answers /metrics and /healthz routes. Health is 200 `{"status":"ok",…}`, while draining 503.
 void server_serve_metrics(struct server *s, struct exchange *x);
 void server_serve_health(struct server *s, struct exchange *x);
