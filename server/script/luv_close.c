@@ -1,5 +1,6 @@
 // The end of luv's handles and requests without luv: at the end of a VM, and of one that is lost.
 #include <luv/lhandle.h>
+#include <stdlib.h>
 #include "base/mem.h"
 #include "script/luv_private.h"
 
@@ -44,8 +45,11 @@ static void on_closed(uv_handle_t *handle)
         struct luv_owned *owned = list_entry(n, struct luv_owned, node);
         if (owned->handle != handle) continue;
         luv_disown(state, owned);
-        return;
+        break;
     }
+    if (state->vm->phase != VM_ABANDONED) return;
+    free(handle->data); // luv's own, and its finalizer will never run
+    free(handle);
 }
 
 void luv_close_handles(struct vm *vm)
@@ -64,45 +68,55 @@ void luv_close_handles(struct vm *vm)
     }
 }
 
+// What stands in for luv's callbacks of requests in a VM that was given up. The request itself lies
+// in the lost heap; its data is luv's own.
 static void on_write(uv_write_t *req, int status)
 {
-    (void)req, (void)status;
+    (void)status;
+    free(req->data);
 }
 
 static void on_shutdown(uv_shutdown_t *req, int status)
 {
-    (void)req, (void)status;
+    (void)status;
+    free(req->data);
 }
 
 static void on_connect(uv_connect_t *req, int status)
 {
-    (void)req, (void)status;
+    (void)status;
+    free(req->data);
 }
 
 static void on_send(uv_udp_send_t *req, int status)
 {
-    (void)req, (void)status;
+    (void)status;
+    free(req->data);
 }
 
 static void on_file(uv_fs_t *req)
 {
-    (void)req;
+    uv_fs_req_cleanup(req);
+    free(req->data);
 }
 
 static void on_address(uv_getaddrinfo_t *req, int status, struct addrinfo *found)
 {
-    (void)req, (void)status;
+    (void)status;
     uv_freeaddrinfo(found);
+    free(req->data);
 }
 
 static void on_name(uv_getnameinfo_t *req, int status, const char *host, const char *service)
 {
-    (void)req, (void)status, (void)host, (void)service;
+    (void)status, (void)host, (void)service;
+    free(req->data);
 }
 
 static void on_random(uv_random_t *req, int status, void *bytes, size_t len)
 {
-    (void)req, (void)status, (void)bytes, (void)len;
+    (void)status, (void)bytes, (void)len;
+    free(req->data);
 }
 
 // libuv's queues: circular, each link a pair of pointers, next first.
