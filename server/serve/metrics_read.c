@@ -15,8 +15,8 @@ struct metrics_route_sum metrics_read_route(struct metrics *m, uint32_t number)
     for (unsigned i = 0; i < m->workers; i++) {
         const struct metrics_cell *cell = metrics_cell_at(m, number, i);
         for (int class = 0; class < METRICS_CLASSES; class ++)
-            sum.by_class[class] += atomic_load_explicit(&cell->by_class[class],
-                                                        memory_order_relaxed);
+            sum.by_class[class] +=
+                atomic_load_explicit(&cell->by_class[class], memory_order_relaxed);
     }
     return sum;
 }
