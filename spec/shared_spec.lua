@@ -284,3 +284,7 @@ describe("photon.shared when it is full", function()
     other:delete "k"
   end)
 end)
+
+describe("shared dictionaries under many threads", function()
+  require("spec.programs").define("shared_threads", it)
+end)
