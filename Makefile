@@ -1,11 +1,13 @@
 # Photon. `make` builds build/photon; `make help` lists the rest.
 #   SAN=address,undefined | SAN=thread   build with sanitizers, in a folder of its own
 #   HOSTILE=1                            build with -DPHOTON_HOSTILE, in a folder of its own
+#   LTO=                                 link fast; a static route then costs a third more user CPU
 APP      ?= apps/hello
 PREFIX   ?= /usr/local
 SECONDS  ?= 20
 CC       := $(if $(filter default,$(origin CC)),gcc,$(CC))
 OPT      ?= $(if $(SAN),-O1,-O2)
+LTO      ?= $(if $(SAN),,-flto=auto)
 
 # On every processor, each recipe's output in one piece (but at once where a + stands before it).
 ifeq ($(MAKELEVEL),0)

@@ -22,7 +22,7 @@ LUA_LIBDIR := $(shell pkg-config --variable=libdir luajit 2>/dev/null)
 WARN     := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 CPPFLAGS := -D_GNU_SOURCE= -Iserver $(addprefix -isystem ,$(LUA_INC) /usr/include/lua5.1 $(LLHTTP_INC)) \
             $(if $(HOSTILE),-DPHOTON_HOSTILE) $(EXTRA_CPPFLAGS)
-CFLAGS   := -std=gnu11 -g $(OPT) $(WARN) -fno-omit-frame-pointer -pthread \
+CFLAGS   := -std=gnu11 -g $(OPT) $(if $(LTO),$(LTO) -ffat-lto-objects) $(WARN) -fno-omit-frame-pointer -pthread \
             $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all) $(EXTRA_CFLAGS)
 LIBS     := -luv $(LLHTTP_LIB) -lm -ldl
 
@@ -71,15 +71,17 @@ $(TEST_LIB): $(PIC)
 	@echo "  LINK $@"
 	@$(CC) $(CFLAGS) -fno-lto -shared -Wl,-Bsymbolic $(if $(SAN),,-Wl,-z,defs) -o $@ $^ $(LLHTTP_LIB) -lm
 
-# Small programs: those of the benchmark stand alone (the router's holds the pure floors), those of
-# the specs hold every room but main.
+# Small programs: those of the benchmark stand alone (the router's holds the pure floors, the
+# fan-out's all below Lua), those of the specs hold every room but main.
 $B/bench/%: bench/%.c $B/flags
 	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $<
 $B/bench/router: bench/router.c $(patsubst %.c,$B/%.o,$(TEST_SRC)) $(LLHTTP_OBJ)
-	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $^ $(LLHTTP_LIB) -lm
+	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -fno-lto -o $@ $^ $(LLHTTP_LIB) -lm
+$B/bench/fanout: bench/fanout.c $(filter $B/llhttp/% $(addprefix $B/server/,base/% text/% wire/% http/% serve/%),$(ROOMS))
+	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $^ $(LIBS)
 $B/spec/programs/%: spec/programs/%.c $(ROOMS)
 	@mkdir -p $(@D)
-	@$(CC) $(CPPFLAGS) $(CFLAGS) -rdynamic -o $@ $^ -l:liblua5.1-luv.a -l:liblua5.1-cjson.a $(LIBS)
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -fno-lto -rdynamic -o $@ $^ -l:liblua5.1-luv.a -l:liblua5.1-cjson.a $(LIBS)
 
 # Changed flags, and files that came or went, rebuild.
 $B/flags: FORCE
