@@ -32,10 +32,10 @@ static void html_tiles(struct bench_page *p, const struct bench_result *r)
     bool is_sse = r->mode == BENCH_SSE;
     bench_page_add(p, "<dl class=\"tiles\">\n");
     html_tile_rate(p, r);
-    html_tile_time(p, is_sse ? "Gap, median" : "Latency, median", bench_spread(r), 0.5);
+    html_tile_time(p, is_sse ? "Gap, p50" : "Latency, p50", bench_spread(r), 0.5);
     html_tile_time(p, is_sse ? "Gap, p99" : "Latency, p99", bench_spread(r), 0.99);
-    if (is_sse) html_tile_time(p, "First event, median", &r->first_event, 0.5);
-    if (!is_sse) html_tile_time(p, "Latency, longest", &r->latency, 1);
+    if (is_sse) html_tile_time(p, "First event, p50", &r->first_event, 0.5);
+    if (!is_sse) html_tile_time(p, "Latency, max", &r->latency, 1);
     bench_write_bytes(word, bench_per_second(r, (double)r->bytes));
     html_tile(p, "Received a second", word, "");
     bench_write_count(word, (double)bench_errors(r));

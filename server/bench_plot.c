@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include "bench_words.h"
 
-enum { PLOT_WIDE = 1000, PLOT_HIGH = 200, PLOT_BINS = 60, PLOT_TICKS = 4, PLOT_SPAN = 96 };
+enum { PLOT_WIDE = 1000, PLOT_HIGH = 200, PLOT_BINS = 60, PLOT_TICKS = 5, PLOT_SPAN = 96 };
 
 typedef void plot_word(char to[BENCH_WORD], double value);
 
@@ -24,12 +24,13 @@ static void plot_line(struct bench_page *p, const char *kind, double x1, double 
                    x1, y1, x2, y2);
 }
 
-// A round step so that about PLOT_TICKS of them reach `most`.
+// The smallest round step of which PLOT_TICKS reach `most`.
 static double plot_step(double most)
 {
-    double step = pow(10, floor(log10(most / PLOT_TICKS)));
-    while (step * PLOT_TICKS < most) step *= step * 2 * PLOT_TICKS >= most ? 2 : 2.5;
-    return step;
+    double wanted = most / PLOT_TICKS, power = pow(10, floor(log10(wanted)));
+    if (wanted <= power) return power;
+    if (wanted <= 2 * power) return 2 * power;
+    return wanted <= 5 * power ? 5 * power : 10 * power;
 }
 
 // Where the plot ends at the top: a whole number of steps.
@@ -124,21 +125,24 @@ static void plot_bars(struct bench_page *p, const struct histogram *h, struct pl
     }
 }
 
-// Marks that would stand on one another are left out, the higher percentile stays.
+// Percentiles in the order of their weight; one that would stand on another is left out.
 static void plot_marks(struct bench_page *p, const struct histogram *h, struct plot_scale s,
                        bool is_label)
 {
     static const struct {
         double share;
         const char *name;
-    } marks[] = {{0.999, "p99.9"}, {0.99, "p99"}, {0.9, "p90"}, {0.5, "p50"}};
-    double last = 2;
+    } marks[] = {{0.5, "p50"}, {0.99, "p99"}, {0.9, "p90"}, {0.999, "p99.9"}};
+    double taken[4];
+    unsigned count = 0;
     for (unsigned i = 0; i < 4; i++) {
         double at = plot_at(s, (double)histogram_at(h, marks[i].share));
-        if (last - at < 0.12) continue;
-        last = at;
+        bool is_free = true;
+        for (unsigned j = 0; j < count; j++) is_free &= fabs(taken[j] - at) > 0.12;
+        if (!is_free) continue;
+        taken[count++] = at;
         if (is_label)
-            plot_label(p, "m", at, marks[i].name);
+            plot_label(p, "m", fmax(at, 0.06), marks[i].name); // not on the axis' label
         else
             plot_line(p, "mark", PLOT_WIDE * at, 0, PLOT_WIDE * at, PLOT_HIGH);
     }
@@ -215,7 +219,7 @@ void bench_plot_percentiles(struct bench_page *p, const struct histogram *h, con
     }
     bench_page_add(p, "\"/></svg>\n");
     plot_y_labels(p, top, bench_write_tick);
-    for (unsigned i = 0; i < 7; i++) {
+    for (unsigned i = 1; i < 7; i++) {
         double x = plot_rarity(ticks[i], most);
         if (x <= 1.001) plot_label(p, "x", x, names[i]);
     }

@@ -130,6 +130,8 @@ static bool bench_run_open(struct bench_run *run)
     const struct bench_options *o = run->options;
     run->clients = mem_zalloc(o->connections * sizeof(*run->clients));
     if (!run->clients || !loop_open(&run->loop, &run->counters)) return false;
+    uv_update_time(&run->loop.uv);
+    loop_refresh(&run->loop);
     run->begun = uv_hrtime();
     if (o->rate > 0 &&
         !bench_pace_open(&run->pace, &run->loop.uv, o->rate, run->begun, bench_run_on_due)) {
@@ -148,7 +150,7 @@ static bool bench_run_open(struct bench_run *run)
 static void bench_run_begin(struct bench_run *run)
 {
     const struct bench_options *o = run->options;
-    uint64_t ms = (uint64_t)ceil(o->seconds * 1000);
+    uint64_t ms = (uint64_t)ceil(o->seconds * 1000) + 1; // the loop's clock has whole milliseconds
     if (o->seconds > 0) timer_start(&run->loop, &run->end, ms, bench_run_on_end);
     if (bench_live_is_wanted()) bench_run_on_live(&run->live);
     for (unsigned i = 0; i < o->connections; i++) {
