@@ -2,6 +2,7 @@
 
 local core = require "photon.core"
 local app = require "photon.app"
+local channel = require "photon.channel"
 local offload = require "photon.offload"
 local response = require "photon.response"
 local shared = require "photon.shared"
@@ -9,6 +10,7 @@ local task = require "photon.task"
 
 require "photon.request"
 require "photon.page"
+require "photon.resume"
 
 local photon = {}
 
@@ -33,7 +35,7 @@ photon.await, photon.defer = task.await, task.defer
 photon.cancelled = task.cancelled
 
 -- Beyond this worker.
-photon.shared, photon.offload = shared.open, offload.call
+photon.channel, photon.shared, photon.offload = channel.open, shared.open, offload.call
 photon.worker = core.worker
 photon.log = core.log
 

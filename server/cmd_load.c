@@ -16,8 +16,13 @@ struct generation *cmd_load(struct config *config)
         .server = &cmd_server, .path = config->app, .count = CMD_VMS, .number = 1};
     cmd_server.config = config;
     cmd_server.worker_count = CMD_VMS;
+    cmd_server.channels = channel_registry_new(config->limits.max_channels);
     for (unsigned i = 0; i < CMD_VMS; i++)
         cmd_server.counters[i] = load.counters[i] = &cmd_counters[i];
+    if (!cmd_server.channels) {
+        cmd_fail(CMD_FAILED, "not enough memory");
+        return NULL;
+    }
     if (!guard_start()) {
         cmd_fail(CMD_FAILED, "threads cannot be started: raise the limit of processes");
         return NULL;
@@ -33,4 +38,5 @@ struct generation *cmd_load(struct config *config)
 void cmd_unload(struct generation *g)
 {
     app_discard(g);
+    channel_registry_free(cmd_server.channels);
 }

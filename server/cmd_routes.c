@@ -11,13 +11,15 @@ static const char *routes_kind(const struct route *route)
     case ROUTE_STREAM: return "stream";
     case ROUTE_METRICS: return "metrics";
     case ROUTE_HEALTH: return "health";
+    case ROUTE_CHANNEL: return "channel";
     }
     return "?";
 }
 
 static bool routes_enters_lua(const struct route *route)
 {
-    return route->kind == ROUTE_LUA || route->kind == ROUTE_STREAM;
+    return route->kind == ROUTE_LUA || route->kind == ROUTE_STREAM ||
+           (route->kind == ROUTE_CHANNEL && !route->target);
 }
 
 static bool routes_add_text(struct buf *b, const char *name, struct slice value)

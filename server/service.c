@@ -59,7 +59,7 @@ static void service_on_loaded(struct reload *r, const struct generation *g)
     struct service *s = r->owner;
     const struct limits *limits = app_limits(g);
     s->drain = limits->drain;
-    channel_registry_limit(s->server.channels, limits->max_channels, CHANNEL_MAX_EVENT);
+    channel_registry_limit(s->server.channels, limits->max_channels, limits->max_event);
     atomic_store(&s->acceptor.max_connections,
                  acceptor_limit_connections(limits->max_connections, s->worker_count));
     watch_take_files(&s->watch, g);

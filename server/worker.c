@@ -29,6 +29,7 @@ bool worker_open(struct worker *w, struct server *server, unsigned index, struct
     app_host_init(&w->app, server, index, &w->loop, &w->counters);
     w->app.http1 = &w->http;
     w->app.on_started = worker_on_started;
+    w->app.channels = &w->channels;
     if (!http1_host_open(&w->http, &w->loop, &w->app.limits, &w->app.handler)) {
         loop_close(&w->loop);
         return false;

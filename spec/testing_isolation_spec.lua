@@ -76,7 +76,7 @@ describe("one that expects", function()
     photon.sleep(0.01)
     assert.truthy(os.time() - began < 100)
     local counts = test.counts()
-    assert.same({ apps = 1, exchanges = 0, handles = 0, streams = 0, tasks = 4 }, counts)
+    assert.same({ apps = 1, exchanges = 0, handles = 0, streams = 0, subscribers = 0, tasks = 4 }, counts)
   end)
 end)
 ]]

@@ -2,6 +2,7 @@
 -- Only data is gathered here; photon.compile makes of it what the server runs. Mistakes are load
 -- errors that name the line of the app.
 
+local channel = require "photon.channel"
 local compile_static = require "photon.static"
 local response = require "photon.response"
 local settings = require "photon.settings"
@@ -155,6 +156,48 @@ function Scope:sse(pattern, spec, fn)
   if not made then refuse('app:sse "%s": %s', pattern, problem) end
   add(self, { kind = "stream", method = "GET", pattern = pattern, place = place(),
     handler = function() return made end })
+end
+
+-- The last two arguments of app:subscribe: [spec,] channel, list of channels or function.
+local function read_source(spec, source)
+  if source == nil and (type(spec) ~= "table" or channel.list(spec)) then spec, source = {}, spec end
+  if type(spec) ~= "table" then
+    refuse("app:subscribe takes an options table before its channel, got %s", show(spec))
+  end
+  if type(source) ~= "function" and not channel.list(source) then
+    refuse("app:subscribe needs a channel, a list of channels or a function(req) that returns one, got %s",
+      show(source))
+  end
+  return spec, source
+end
+
+-- What is given to C for a route that never enters Lua: the channels and the spec in one table.
+local function constant(spec, list)
+  local made = {}
+  for name, value in pairs(spec) do made[name] = value end
+  for i, each in ipairs(list) do made[i] = each end
+  return made
+end
+
+-- The events of a channel; or of what fn(req) returns, which is asked once for each connection.
+function Scope:subscribe(pattern, spec, source)
+  check_open(self, "app:subscribe")
+  check_pattern(self, "app:subscribe", pattern)
+  spec, source = read_source(spec, source)
+  if spec.slow ~= nil then refuse("app:subscribe: slow is an option of photon.channel") end
+  check_names("app:subscribe", spec, channel.spec)
+  local wrong = channel.find_wrong(spec)
+  if wrong then refuse('app:subscribe "%s": %s', pattern, wrong) end
+  local list = channel.list(source)
+  local entry = { kind = "channel", method = "GET", pattern = pattern, place = place(),
+    is_open = spec.middleware == false, channels = list and constant(spec, list) }
+  if list then
+    local made = channel.subscription(spec, list)
+    entry.handler = function() return made end
+  else
+    entry.handler = channel.admit(spec, source)
+  end
+  add(self, entry)
 end
 
 local function add_builtin(scope, name, kind, pattern)

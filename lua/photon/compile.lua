@@ -39,6 +39,12 @@ local function compile_handler(path, handler)
   return wrap(path, chain.guard(handler, on_error))
 end
 
+-- One that asked for no middleware.
+local function compile_open(path, handler)
+  local on_error = nearest_on_error(path, #path)
+  return on_error and chain.guard(handler, on_error) or handler
+end
+
 local function compile_route(entry, path, prefix)
   local route = { method = entry.method, pattern = prefix .. entry.pattern, place = entry.place,
     kind = entry.kind, max_body = entry.max_body }
@@ -46,8 +52,11 @@ local function compile_route(entry, path, prefix)
     route.fixed = entry.fixed
   elseif entry.kind == "fixed" then
     route.kind, route.handler = "lua", compile_handler(path, static.handler(entry.fixed))
+  elseif entry.channels and (entry.is_open or not has_middleware(path)) then
+    route.channels = entry.channels
   elseif entry.handler then
-    route.handler = compile_handler(path, entry.handler)
+    route.handler = entry.is_open and compile_open(path, entry.handler)
+      or compile_handler(path, entry.handler)
   end
   route.enters_lua = route.handler ~= nil
   return route

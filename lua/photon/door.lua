@@ -8,7 +8,7 @@ local task = require "photon.task"
 local begin, finish, reply, traceback = core.begin, core.finish, core.reply, core.traceback
 local stream_begin, stream_finish = core.stream_begin, core.stream_finish
 local failed, cancelled = core.failed, task.cancelled
-local collectgarbage, xpcall, yield = collectgarbage, xpcall, coroutine.yield
+local collectgarbage, type, xpcall, yield = collectgarbage, type, xpcall, coroutine.yield
 local defers = task.defers
 
 -- An app that called these would confuse C.
@@ -55,7 +55,14 @@ local function run_stream(spec, fn, status, headers, req)
   stream_finish(stream, false)
 end
 
+-- What is no function of the app serves itself: subscriptions, answers that can be resumed.
+local function run_special(special, spec, status, headers, req)
+  local ok, err = xpcall(special.serve, traceback, special, spec, status, headers, req)
+  if not ok then reply(false, err) end
+end
+
 local function answer(req, spec, fn, status, headers)
+  if type(fn) == "table" then return run_special(fn, spec, status, headers, req) end
   if fn then run_stream(spec, fn, status, headers, req) end
 end
 

@@ -2,6 +2,7 @@
 -- file, line and message.
 
 local core = require "photon.core"
+local channel = require "photon.channel"
 local task = require "photon.task"
 
 local traceback, xpcall = core.traceback, xpcall
@@ -61,10 +62,15 @@ end
 
 -- app:on_start and app:every, in each worker after the swap.
 function task.named.start(is_first_worker)
+  channel.start(is_first_worker == 1)
   for _, fn in ipairs(loader.on_start) do
     local ok, err = xpcall(fn, traceback)
-    if not ok then return core.started(loader.text(err)) end
+    if not ok then
+      channel.started()
+      return core.started(loader.text(err))
+    end
   end
+  channel.started()
   for _, timer in ipairs(loader.every) do
     if not timer.once or is_first_worker == 1 then task.every(timer.seconds, timer.fn) end
   end
@@ -73,6 +79,7 @@ end
 
 -- app:on_stop, when the generation retires.
 function task.named.stop()
+  channel.stop()
   for _, fn in ipairs(loader.on_stop) do
     local ok, err = xpcall(fn, traceback)
     if not ok then core.failed("app:on_stop", err) end

@@ -105,7 +105,7 @@ function M.problem(status, detail, extra)
 end
 
 local STREAM_SPEC = { "heartbeat", "retry", "buffer", "max_duration", "headers", "detach", "reload", "type",
-  "summary", "description", "max_body", "middleware" }
+  "resume", "summary", "description", "max_body", "middleware" }
 local STREAM_KINDS = { heartbeat = "number", retry = "number", buffer = "number", max_duration = "number",
   headers = "table", detach = "boolean", reload = "string", type = "string" }
 M.stream_spec = STREAM_SPEC
@@ -121,6 +121,9 @@ local function find_wrong(spec)
     if kind and type(value) ~= kind then
       return ("%s in the spec of a stream is a %s, not %s"):format(name, kind, tostring(value))
     end
+  end
+  if spec.resume ~= nil and not core.channel_is(spec.resume) then
+    return "resume in the spec of a stream is a channel (photon.channel), not " .. tostring(spec.resume)
   end
   if spec.reload and spec.reload ~= "finish" and spec.reload ~= "reconnect" then
     return 'reload in the spec of a stream is "finish" or "reconnect"'
@@ -139,12 +142,21 @@ local function stream_headers(spec)
   return headers
 end
 
+-- A reply that photon's own `special` makes of the request: the door calls its serve(special, spec,
+-- status, headers, req). nil and a message when the spec's headers are wrong.
+function M.make_special(spec, special)
+  local headers, problem = stream_headers(spec)
+  if not headers then return nil, problem end
+  return setmetatable({ headers = headers, stream = { spec = spec, fn = special } }, response_meta)
+end
+
 -- A reply that fn(stream, req) writes. nil and a message when the spec is wrong.
 function M.make_stream(spec, fn)
   local wrong = find_wrong(spec)
   if wrong then return nil, wrong end
   local headers, problem = stream_headers(spec)
   if not headers then return nil, problem end
+  if spec.resume then fn = M.resumed(spec, fn) end -- of photon.resume
   return setmetatable({ headers = headers, stream = { spec = spec, fn = fn } }, response_meta)
 end
 

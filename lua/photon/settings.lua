@@ -19,6 +19,7 @@ local LIST = {
   { "max_streams_per_ip", "count", 0, "open streams of one address; 0: no limit" },
   { "max_tasks", "count", 100000, "living tasks of a worker" },
   { "max_channels", "count", 10000, "channels of the server" },
+  { "max_event", "bytes", 256 * KIB, "an event of a channel, with its name" },
   { "shared_memory", "bytes", 16 * MIB, "what all photon.shared dictionaries hold together" },
   { "lua_memory", "bytes", 512 * MIB, "the heap of one worker's Lua state" },
   { "lua_budget", "seconds", 5, "for Lua to run without waiting, then it is stopped" },

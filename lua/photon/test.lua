@@ -6,6 +6,7 @@
 
 local core = require "photon.core"
 local apps = require "photon.app"
+local channel = require "photon.channel"
 local Client = require "photon.testing.client"
 local clock = require "photon.testing.clock"
 local loader = require "photon.loader"
@@ -53,6 +54,7 @@ local function install(app, config, level)
 end
 
 local function start(hooks)
+  channel.start(true)
   for _, fn in ipairs(hooks.on_start) do fn() end
   for _, timer in ipairs(hooks.every) do task.every(timer.seconds, timer.fn) end
 end
@@ -63,6 +65,8 @@ end
 function M.app(app, options)
   options = check_options(options, { modules = true, config = true }, 2)
   local require_of_app, forget
+  channel.forget()
+  if type(app) == "string" then core.test_channels_new() end
   if type(app) == "string" then
     app, require_of_app, forget = loading.load(app, options.modules or {}, 2)
   elseif options.modules then

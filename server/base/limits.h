@@ -13,7 +13,7 @@ struct limits {
     uint32_t max_target;
     uint64_t max_body;
     uint32_t header_timeout, body_timeout, idle_timeout, write_timeout;
-    uint32_t max_connections, max_streams, max_streams_per_ip, max_tasks, max_channels;
+    uint32_t max_connections, max_streams, max_streams_per_ip, max_tasks, max_channels, max_event;
     uint64_t shared_memory, lua_memory;
     uint32_t lua_budget, lua_slow;
     uint32_t max_generations;
@@ -35,6 +35,7 @@ struct limits {
                      .max_streams_per_ip = 0,                                                      \
                      .max_tasks = 100000,                                                          \
                      .max_channels = 10000,                                                        \
+                     .max_event = 256 << 10,                                                       \
                      .shared_memory = 16 << 20,                                                    \
                      .lua_memory = 512 << 20,                                                      \
                      .lua_budget = 5000,                                                           \

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include "base/log.h"
 #include "base/mem.h"
+#include "script/channel.h"
 #include "script/core.h"
 #include "script/guard.h"
 #include "script/library.h"
@@ -23,6 +24,7 @@ static void app_forget_routes(struct generation *g)
     for (unsigned i = 0; g->router && i < router_count(g->router); i++) {
         const struct route *route = router_at(g->router, i);
         if (route->kind == ROUTE_FIXED) fixed_free(route->target);
+        if (route->kind == ROUTE_CHANNEL) channel_route_free(route->target);
     }
     router_free(g->router);
 }
@@ -265,6 +267,8 @@ struct app_part *app_load_part(struct generation *g, unsigned index, struct loop
     part->vm->worker_count = g->server->worker_count;
     part->vm->is_watching = g->is_watching;
     part->vm->on_abandoned = app_on_abandoned;
+    part->vm->let_go = app_let_go;
+    part->vm->load = g->number;
     if (app_run_files(part, &is_lost, error)) return part;
     if (is_lost) part->owns_vm = false;
     app_part_free(part);

@@ -35,6 +35,10 @@ void app_note_memory(struct app_host *host);
 // The handler's function: routes and serves one exchange.
 void app_serve(struct handler *self, struct exchange *x);
 
+// A vm's let_go: the exchange no longer counts as one of its generation. False when there is no
+// memory.
+bool app_let_go(struct exchange *x);
+
 // Reads what the app compiled to (the loader's table on top of the stack) into the part and, when
 // it is the first, into the generation's route table. Raises what is wrong.
 void app_take_compiled(lua_State *L, struct app_part *part);

@@ -1,6 +1,8 @@
 // What happens to each exchange: it is routed, then answered by C or handed to Lua.
 #include "base/log.h"
 #include "script/app_private.h"
+#include "script/channel.h"
+#include "script/request.h"
 #include "script/task.h"
 #include "serve/fixed.h"
 
@@ -20,17 +22,51 @@ static void app_log_access(const struct exchange *x)
     log_write_access(&entry);
 }
 
-static void app_on_release(struct exchange *x)
+static void app_note_end(struct app_host *host, uint32_t number, struct exchange *x)
 {
-    struct app_part *part = x->generation;
-    struct app_host *host = part->host;
     struct server *server = host->server;
-    uint32_t number = x->route ? part->generation->numbers[x->route->index] : 0;
-    part->busy--;
     counters_add(&host->counters->requests, 1);
     if (server->metrics) metrics_count(server->metrics, host->worker, number, x);
     if (server->config->logs_access) app_log_access(x);
     if (x->started) app_note_memory(host);
+}
+
+static uint32_t app_number_of_route(const struct exchange *x)
+{
+    const struct app_part *part = x->generation;
+    return x->route ? part->generation->numbers[x->route->index] : 0;
+}
+
+static void app_on_release(struct exchange *x)
+{
+    struct app_part *part = x->generation;
+    part->busy--;
+    app_note_end(part->host, app_number_of_route(x), x);
+}
+
+// What remains to be known of an exchange that outlives its generation; in its arena.
+struct app_left {
+    struct app_host *host;
+    uint32_t number;
+};
+
+static void app_on_release_left(struct exchange *x)
+{
+    struct app_left *left = x->generation;
+    app_note_end(left->host, left->number, x);
+}
+
+bool app_let_go(struct exchange *x)
+{
+    struct app_part *part = x->generation;
+    struct app_left *left = arena_alloc(&x->arena, sizeof *left);
+    if (!left) return false;
+    *left = (struct app_left){part->host, app_number_of_route(x)};
+    x->generation = left;
+    x->on_release = app_on_release_left;
+    x->route = NULL;
+    part->busy--;
+    return true;
 }
 
 static void app_serve_allow(struct exchange *x, int status, struct slice allow)
@@ -106,6 +142,21 @@ static void app_note_start(struct exchange *x)
     x->started = uv_hrtime();
 }
 
+// By C alone. It lives on across reloads, so it is let go first; what is logged at its end must
+// outlive the read buffer.
+static void app_serve_channel(struct app_part *part, struct exchange *x,
+                              const struct router_match *m)
+{
+    const struct channel_route *target = m->route->target;
+    bool is_held = !part->host->server->config->logs_access || exchange_hold(x);
+    if (!is_held || !app_let_go(x)) {
+        exchange_error(x, 503, NULL, NULL);
+        return;
+    }
+    if (!x->is_head_request && !request_admit_ip(part->vm, x)) return;
+    channel_route_serve(target, part->host->channels, x);
+}
+
 static void app_serve_found(struct app_part *part, struct exchange *x, const struct router_match *m)
 {
     x->route = m->route;
@@ -116,6 +167,12 @@ static void app_serve_found(struct app_part *part, struct exchange *x, const str
     case ROUTE_HEALTH: server_serve_health(part->host->server, x); break;
     case ROUTE_LUA:
     case ROUTE_STREAM: app_serve_lua(part, x, m); break;
+    case ROUTE_CHANNEL:
+        if (m->route->target)
+            app_serve_channel(part, x, m);
+        else
+            app_serve_lua(part, x, m);
+        break;
     }
 }
 

@@ -1,6 +1,7 @@
 // What an app compiled to, read into C: settings, routes, rendered replies, handlers.
 #include "base/mem.h"
 #include "script/app_private.h"
+#include "script/channel.h"
 #include "serve/fixed.h"
 
 static struct slice app_text(lua_State *L, int table, const char *name)
@@ -28,6 +29,7 @@ static enum route_kind app_kind(lua_State *L, int table)
     if (slice_equals(kind, SLICE("stream"))) return ROUTE_STREAM;
     if (slice_equals(kind, SLICE("metrics"))) return ROUTE_METRICS;
     if (slice_equals(kind, SLICE("health"))) return ROUTE_HEALTH;
+    if (slice_equals(kind, SLICE("channel"))) return ROUTE_CHANNEL;
     return ROUTE_LUA;
 }
 
@@ -57,6 +59,16 @@ static struct fixed *app_render(lua_State *L, int route)
     return f;
 }
 
+// What serves a channel's route without Lua; NULL when it enters Lua.
+static struct channel_route *app_channel(lua_State *L, int table)
+{
+    struct channel_route *made = NULL;
+    lua_getfield(L, table, "channels");
+    if (lua_istable(L, -1)) made = channel_route_new(L, lua_gettop(L));
+    lua_pop(L, 1);
+    return made;
+}
+
 static const struct route *app_add_route(lua_State *L, struct generation *g, int table)
 {
     char error[512];
@@ -70,6 +82,7 @@ static const struct route *app_add_route(lua_State *L, struct generation *g, int
     struct route *added = router_add(g->router, &route, error, sizeof error);
     if (!added) luaL_error(L, "%s", error);
     if (route.kind == ROUTE_FIXED) added->target = app_render(L, table);
+    if (route.kind == ROUTE_CHANNEL) added->target = app_channel(L, table);
     return added;
 }
 

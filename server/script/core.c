@@ -1,5 +1,6 @@
 #include "script/core.h"
 
+#include "script/channel.h"
 #include "script/json.h"
 #include "script/logging.h"
 #include "script/luv.h"
@@ -17,6 +18,7 @@ void core_open(lua_State *L, struct vm *vm)
     request_open(L, vm);
     result_open(L, vm);
     stream_lua_open(L, vm);
+    channel_lua_open(L, vm);
     logging_open(L, vm);
     metrics_lua_open(L, vm);
     shared_lua_open(L, vm);

@@ -25,6 +25,10 @@ static inline struct exchange *request_arg(lua_State *L)
     return slot ? slot->x : NULL;
 }
 
+// Counts the stream that is about to begin against max_streams_per_ip, for the client that the
+// exchange speaks for. False: it has been answered by 429 or 503.
+bool request_admit_ip(struct vm *vm, struct exchange *x);
+
 static inline int request_push_slice(lua_State *L, struct slice s)
 {
     lua_pushlstring(L, s.ptr ? s.ptr : "", s.len);

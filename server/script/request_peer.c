@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include "serve/server.h"
+#include "serve/stream_ip.h"
 
 // An address as IPv6; IPv4 as ::ffff:a.b.c.d.
 struct request_net {
@@ -174,17 +175,31 @@ static struct slice request_forwarded_for(const struct request_trust *trust,
     return found;
 }
 
+static struct slice request_client_text(const struct request_trust *trust, const struct exchange *x,
+                                        char to[46])
+{
+    if (request_peer_is_trusted(trust, x)) {
+        struct slice ip = request_forwarded_for(trust, x);
+        if (ip.len) return ip;
+    }
+    return request_peer_text(x, to);
+}
+
 static int request_ip(lua_State *L)
 {
     char text[46];
     struct exchange *x = request_arg(L);
     if (!x) return 0;
-    const struct request_trust *trust = request_trust_of(L, vm_of(L));
-    if (request_peer_is_trusted(trust, x)) {
-        struct slice ip = request_forwarded_for(trust, x);
-        if (ip.len) return request_push_slice(L, ip);
-    }
-    return request_push_slice(L, request_peer_text(x, text));
+    return request_push_slice(L, request_client_text(request_trust_of(L, vm_of(L)), x, text));
+}
+
+bool request_admit_ip(struct vm *vm, struct exchange *x)
+{
+    char text[46];
+    struct request_net net;
+    if (!x->limits->max_streams_per_ip) return true;
+    struct slice ip = request_client_text(request_trust_of(vm->L, vm), x, text);
+    return !request_parse_ip(ip, &net) || stream_ip_enter(x, net.ip);
 }
 
 static int request_scheme(lua_State *L)

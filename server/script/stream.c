@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "script/json.h"
+#include "script/request.h"
 #include "script/result.h"
 #include "script/stream_spec.h"
 #include "script/task.h"
@@ -97,22 +98,6 @@ static int stream_written(lua_State *L, struct stream *s, bool ok, const char *w
         task_wake(t);
     lua_rawgeti(L, LUA_REGISTRYINDEX, vm->refs[VM_REF_WAIT]);
     return lua_yield(L, 1);
-}
-
-// The value at `index` as one piece of data: text as it is, a table as one line of JSON.
-static struct slice stream_data_arg(lua_State *L, int index, const char *what)
-{
-    struct vm *vm = vm_of(L);
-    int type = lua_type(L, index);
-    if (type == LUA_TSTRING || type == LUA_TNUMBER) return stream_text(L, index);
-    if (type != LUA_TTABLE) {
-        luaL_error(L, "%s takes a string, a number or a table, not %s", what,
-                   luaL_typename(L, index));
-    }
-    vm->scratch.len = 0;
-    const char *error = json_encode(L, index, &vm->scratch);
-    if (error) luaL_error(L, "%s: %s", what, error);
-    return buf_slice(&vm->scratch);
 }
 
 // stream:send(data), stream:send(event, data)
@@ -254,6 +239,7 @@ static int stream_lua_begin(lua_State *L)
         stream_answer_head(t->x, &spec, status, &headers);
         return 0;
     }
+    if (!request_admit_ip(vm, t->x)) return 0;
     if (stream_spec_flag(L, "detach")) t->is_detached = true;
     luaL_checkstack(L, 8, NULL);
     stream_push_object(L, vm, t->slot); // all that may raise is done

@@ -2,6 +2,7 @@
 #include "script/stream_spec.h"
 
 #include <math.h>
+#include "script/json.h"
 #include "text/json.h"
 #include "text/url.h"
 
@@ -27,6 +28,21 @@ struct slice stream_name_arg(lua_State *L, int index, const char *what)
         luaL_error(L, "%s is a string, not %s", what, luaL_typename(L, index));
     }
     return stream_text(L, index);
+}
+
+struct slice stream_data_arg(lua_State *L, int index, const char *what)
+{
+    struct vm *vm = vm_of(L);
+    int type = lua_type(L, index);
+    if (type == LUA_TSTRING || type == LUA_TNUMBER) return stream_text(L, index);
+    if (type != LUA_TTABLE) {
+        luaL_error(L, "%s takes a string, a number or a table, not %s", what,
+                   luaL_typename(L, index));
+    }
+    vm->scratch.len = 0;
+    const char *error = json_encode(L, index, &vm->scratch);
+    if (error) luaL_error(L, "%s: %s", what, error);
+    return buf_slice(&vm->scratch);
 }
 
 bool stream_field(lua_State *L, const char *name)

@@ -1,5 +1,5 @@
-// stream_spec: reading the tables that apps give to streams; for the stream room alone. Every
-// function may raise a Lua error that says what is wrong.
+// stream_spec: reading the tables that apps give to streams; for the stream and channel rooms.
+// Every function may raise a Lua error that says what is wrong.
 #ifndef PHOTON_SCRIPT_STREAM_SPEC_H
 #define PHOTON_SCRIPT_STREAM_SPEC_H
 
@@ -14,6 +14,10 @@ struct slice stream_text(lua_State *L, int index);
 
 // The same for any value; `what` names it in the error.
 struct slice stream_name_arg(lua_State *L, int index, const char *what);
+
+// The value at `index` as one piece of data: text as it is, a table as one line of JSON (in the
+// VM's scratch). `what` names the caller in errors.
+struct slice stream_data_arg(lua_State *L, int index, const char *what);
 
 // Reads the spec table at index 2 (nil: the defaults). Texts are borrowed from it.
 void stream_read_spec(lua_State *L, struct stream_spec *spec);

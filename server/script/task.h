@@ -34,6 +34,7 @@ struct task {
     uint32_t serial; // changes with each use
     uint8_t state, kind;
     bool is_cancelled, is_detached, has_defers;
+    bool is_kept;         // goes on when its generation is retired
     struct vm_slot *slot; // the exchange it belongs to, NULL when none
     struct exchange *x;   // TASK_REQUEST: what it has to answer; NULL once that is over
     uint32_t handler;     // TASK_REQUEST: where its function stands in VM_REF_HANDLERS
@@ -87,7 +88,8 @@ void task_wake(struct task *t);
 // it at once.
 void task_cancel(struct task *t);
 
-// Cancels all tasks of the VM; only those that serve no exchange when `keep_scoped`.
+// Cancels all tasks of the VM; only those that serve no exchange and are not kept when
+// `keep_scoped`.
 void task_cancel_all(struct vm *vm, bool keep_scoped);
 
 // The exchange of the slot is over: the functions of req:on_close run, and unless it was done

@@ -55,8 +55,8 @@ void task_cancel_all(struct vm *vm, bool keep_scoped)
     // Cancelling frees nothing at once, so the list holds still.
     for (struct list *n = vm->tasks.next; n != &vm->tasks; n = n->next) {
         struct task *t = list_entry(n, struct task, node);
-        bool is_scoped = t->slot && t->slot->x;
-        if (!(keep_scoped && (is_scoped || t->kind != TASK_CALL))) task_cancel(t);
+        bool goes_on = t->is_kept || (t->slot && t->slot->x);
+        if (!(keep_scoped && (goes_on || t->kind != TASK_CALL))) task_cancel(t);
     }
 }
 

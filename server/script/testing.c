@@ -1,6 +1,7 @@
 #include "script/testing_private.h"
 
 #include "base/log.h"
+#include "script/app_private.h"
 #include "script/core.h"
 #include "script/luv.h"
 #include "script/offload.h"
@@ -62,6 +63,7 @@ static int testing_prepare(lua_State *L)
     testing_client_open(L, t);
     testing_wait_open(L, t);
     testing_state_open(L, t);
+    testing_channels_open(L, t);
     testing_set_worker(L);
     testing_set_arguments(L, t);
     task_load_door(L, t->vm);
@@ -72,8 +74,15 @@ static int testing_prepare(lua_State *L)
 }
 
 // The specs' own VM: nothing in it is stopped or called slow, for busted is one long task.
+static void testing_on_wake(struct loop *loop)
+{
+    channel_worker_run(&((struct testing *)loop->owner)->channels);
+}
+
 static bool testing_open(struct testing *t)
 {
+    t->loop.on_wake = testing_on_wake;
+    t->loop.owner = t;
     t->limits = t->server->config->limits;
     t->limits.lua_budget = t->limits.lua_slow = UINT32_MAX;
     t->limits.lua_memory = UINT64_MAX / 2;
@@ -86,6 +95,11 @@ static bool testing_open(struct testing *t)
     list_init(&t->streams.streams);
     t->streams.total = &t->server->streams;
     t->vm->streams = &t->streams;
+    channel_worker_open(&t->channels, &t->loop, &t->server->streams);
+    t->vm->channels = &t->channels;
+    t->vm->find_channels = testing_find_channels;
+    t->vm->let_go = app_let_go;
+    t->vm->load = 1;
     t->vm->server = t->server;
     t->vm->worker_count = 1;
     t->vm->is_testing = true;
@@ -117,12 +131,15 @@ static void testing_close(struct testing *t)
     task_cancel_all(t->vm, false);
     is_quiet = testing_settle(t);
     t->vm->phase = VM_CLOSING;
+    channel_lua_close(t->vm);
     offload_close(t->vm);
     luv_close_handles(t->vm);
     if (!testing_settle(t) || !is_quiet) return;
     testing_apps_free(t);
+    testing_channels_free(t, 0);
     task_free_all(t->vm);
     vm_free(t->vm);
+    channel_worker_close(&t->channels);
     loop_close(&t->loop);
 }
 
@@ -133,6 +150,7 @@ int testing_run(struct server *server, int argc, char **argv)
     list_init(&t.apps);
     list_init(&t.clients);
     list_init(&t.turns);
+    list_init(&t.registries);
     if (!testing_open(&t)) {
         log_write(LOG_ERROR, "not enough memory to run specs");
         return 1;

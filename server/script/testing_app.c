@@ -20,6 +20,10 @@ static void testing_app_install(struct testing *t, struct testing_app *app, stru
     app->part->host = &app->host;
     app->host.current = app->part;
     app->host.limits = *app_limits(g);
+    app->host.channels = &t->channels;
+    app->channels = testing_find_channels(t->vm);
+    channel_registry_limit(app->channels, app->host.limits.max_channels,
+                           app->host.limits.max_event);
     list_append(&app->host.parts, &app->part->node);
     memory_host_init(&app->wire, &t->loop, &app->host.limits, &app->host.handler);
     app->id = ++t->last_app;

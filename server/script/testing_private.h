@@ -5,6 +5,7 @@
 #include "http/memory.h"
 #include "script/app.h"
 #include "script/task.h"
+#include "script/channel.h"
 #include "script/testing.h"
 
 struct testing {
@@ -13,6 +14,9 @@ struct testing {
     struct loop loop;
     struct limits limits; // of the VM that runs the specs
     struct stream_host streams;
+    struct channel_worker channels;
+    struct list registries; // struct testing_registry: of channels, the innermost scope's last
+    unsigned depth;         // of scopes
     struct list apps;
     struct list clients;
     struct list turns; // tasks that wait for the next turn
@@ -31,6 +35,7 @@ struct testing_app {
     struct app_host host;
     struct app_part *part;
     struct memory_host wire;
+    struct channel_registry *channels;
 };
 
 // One request of a spec, and what has come of the reply.
@@ -54,6 +59,13 @@ static inline struct testing *testing_of(lua_State *L)
 {
     return lua_touserdata(L, lua_upvalueindex(1));
 }
+
+// A VM's find_channels: those of the app whose request runs; else what the innermost scope has.
+struct channel_registry *testing_find_channels(struct vm *vm);
+void testing_channels_open(lua_State *L, struct testing *t);
+
+// The registries of the scopes from that depth on are freed, unless an app still has them.
+void testing_channels_free(struct testing *t, unsigned depth);
 
 // The app with that id, NULL when it is closed.
 struct testing_app *testing_app_find(struct testing *t, unsigned id);

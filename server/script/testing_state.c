@@ -42,7 +42,7 @@ static int testing_lua_cancel_others(lua_State *L)
     return 1;
 }
 
-// test_counts() → { tasks, streams, exchanges, handles, apps } that live now
+// test_counts() → { tasks, streams, subscribers, exchanges, handles, apps } that live now
 static int testing_lua_counts(lua_State *L)
 {
     struct testing *t = testing_of(L);
@@ -51,11 +51,13 @@ static int testing_lua_counts(lua_State *L)
         struct testing_app *app = list_entry(n, struct testing_app, node);
         exchanges += app->part->busy;
     }
-    lua_createtable(L, 0, 5);
+    lua_createtable(L, 0, 6);
     lua_pushnumber(L, t->vm->task_count);
     lua_setfield(L, -2, "tasks");
     lua_pushnumber(L, t->streams.count);
     lua_setfield(L, -2, "streams");
+    lua_pushnumber(L, t->channels.count);
+    lua_setfield(L, -2, "subscribers");
     lua_pushnumber(L, exchanges);
     lua_setfield(L, -2, "exchanges");
     lua_pushnumber(L, luv_open_handles(t->vm));

@@ -13,6 +13,8 @@
 #include "wire/loop.h"
 
 struct task;
+struct channel_registry;
+struct channel_worker;
 struct luv_state;
 struct offload;
 struct stream;
@@ -73,9 +75,15 @@ struct vm {
     struct loop *loop; // NULL while loading for `photon check` and the like
     const struct limits *limits;
     struct counters *counters;
-    struct server *server;       // what the whole process shares; opaque here
-    struct stream_host *streams; // of the worker
-    void *part;                  // struct app_part: this VM's share of a generation
+    struct server *server;           // what the whole process shares; opaque here
+    struct stream_host *streams;     // of the worker
+    struct channel_worker *channels; // of the worker
+    unsigned load;                   // number of the load of the app, for the options of channels
+    // The registry for the running code, when it is not the server's (tests).
+    struct channel_registry *(*find_channels)(struct vm *vm);
+    // The exchange goes on without this VM and its generation; false when it cannot.
+    bool (*let_go)(struct exchange *x);
+    void *part; // struct app_part: this VM's share of a generation
     unsigned worker_id, worker_count;
     uint8_t phase;    // enum vm_phase
     bool is_testing;  // in-process tests: errors are raised in the spec

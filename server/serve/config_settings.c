@@ -37,6 +37,7 @@ const struct config_setting config_settings[CONFIG_SETTINGS] = {
     SETTING(max_streams_per_ip, CONFIG_COUNT, 0, MOST, "open streams of one address; 0: no limit"),
     SETTING(max_tasks, CONFIG_COUNT, 1, MOST, "living tasks of a worker"),
     SETTING(max_channels, CONFIG_COUNT, 0, MOST, "channels of the server"),
+    SETTING(max_event, CONFIG_BYTES, 1, 1024 * MIB, "an event of a channel, with its name"),
     SETTING(shared_memory, CONFIG_BYTES, 0, MOST_SIZE,
             "what all photon.shared dictionaries hold together"),
     SETTING(lua_memory, CONFIG_BYTES, MIB, MOST_SIZE, "the heap of one worker's Lua state"),

@@ -17,7 +17,7 @@ struct config_setting {
     uint8_t kind;       // enum config_kind
 };
 
-enum { CONFIG_SETTINGS = 21, CONFIG_NAME = 32 }; // how many; room for a name
+enum { CONFIG_SETTINGS = 22, CONFIG_NAME = 32 }; // how many; room for a name
 
 extern const struct config_setting config_settings[CONFIG_SETTINGS];
 

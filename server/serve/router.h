@@ -19,14 +19,14 @@
 enum { ROUTER_MAX_PARAMS = 64 };
 
 // What stands behind a pattern. The router only carries `kind` and `target`; who serves reads them.
-enum route_kind { ROUTE_FIXED, ROUTE_LUA, ROUTE_STREAM, ROUTE_METRICS, ROUTE_HEALTH };
+enum route_kind { ROUTE_FIXED, ROUTE_LUA, ROUTE_STREAM, ROUTE_METRICS, ROUTE_HEALTH, ROUTE_CHANNEL };
 
 struct route {
     struct slice method;  // "GET", … or "*" for a route of any method
     struct slice pattern; // as registered
     struct slice place;   // "file:line" of the registration
     enum route_kind kind;
-    void *target;      // a struct fixed for ROUTE_FIXED
+    void *target;      // a struct fixed for ROUTE_FIXED; what ROUTE_CHANNEL is without Lua, or NULL
     uint32_t index;    // its place in the table; handlers and counters are found by it
     uint64_t max_body; // bytes; 0: the server's limit
     struct slice *param_names;

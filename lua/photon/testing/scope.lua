@@ -59,6 +59,7 @@ function M.open()
   local self = setmetatable({ on_end = {}, tables = take_snapshot(), asserts = luassert_snapshot(),
     last_client = core.test_last_client(), tasks = core.test_tasks(), handles = handles.mark() }, Scope)
   stack[#stack + 1] = self
+  core.test_channels_enter()
   return self
 end
 
@@ -118,6 +119,7 @@ function Scope:close()
   turns.settle()
   put_back(self)
   stack[#stack] = nil
+  core.test_channels_leave()
   if core.test_counts().apps == 0 then core.test_forget() end
   return problems[1] and table.concat(problems, "\n") or nil
 end

@@ -1,0 +1,368 @@
+-- channel: photon.channel(name, options): broadcast logs that all workers share and that live across
+-- reloads. What a channel is in C stands in server/serve/channel.h; here are its options, the reading
+-- of it in tasks, presence, and what a subscription is made of.
+
+local core = require "photon.core"
+local response = require "photon.response"
+local settings = require "photon.settings"
+local suggest = require "photon.suggest"
+local task = require "photon.task"
+local wait = require "photon.wait"
+
+local error, ipairs, pairs, tostring, type = error, ipairs, pairs, tostring, type
+local getinfo = debug.getinfo
+
+local M = {}
+
+local Channel = core.channel_methods
+
+-- Options -----------------------------------------------------------------------------------------
+
+local OPTIONS = { "replay", "replay_age", "backlog", "log", "slow" }
+local BACKLOG = 1024 * 1024
+local MAX_NAME = 128
+
+-- What has been said of channels while the app was loading: { place =, options =, text = } by name.
+-- C learns of it when the load has succeeded, so that a load which fails changes nothing.
+local declared = {}
+
+-- Where options were given since then, for messages: by handle, and the newest handle of a name.
+local places = setmetatable({}, { __mode = "k" })
+local newest = setmetatable({}, { __mode = "v" })
+
+-- The first place from there outwards that is Lua (a pcall may stand between).
+local function place_at(level)
+  local info
+  repeat
+    level = level + 1
+    info = getinfo(level, "Sl")
+    if not info then return "?" end
+  until info.what ~= "C" and info.currentline > 0
+  local file = info.source:match "^@%.?/?(.*)$" or info.short_src
+  if info.source:sub(1, 2) == "@/" then file = info.source:sub(2) end
+  return file .. ":" .. info.currentline
+end
+
+local function is_number(value, least)
+  return type(value) == "number" and value >= least and value < 2 ^ 53
+end
+
+local checks = {
+  replay = function(value)
+    return is_number(value, 0) and value % 1 == 0 and value < 2 ^ 32, "a number of events"
+  end,
+  replay_age = function(value) return is_number(value, 0.001), "a number of seconds above 0" end,
+  backlog = function(value) return settings.bytes(value) ~= nil, "a number of bytes" end,
+  slow = function(value) return value == "gap" or value == "close", '"gap" or "close"' end,
+  log = function() return false, "not there yet: channels are kept in memory only" end,
+}
+
+-- The options as C takes them, and as one text to compare them by; nil and what is wrong.
+local function read_options(given)
+  for name, value in pairs(given) do
+    if not checks[name] then
+      return nil, ("there is no option %s%s"):format(tostring(name), suggest(tostring(name), OPTIONS))
+    end
+    local ok, wanted = checks[name](value)
+    if not ok then return nil, ("%s is %s"):format(name, wanted) end
+  end
+  local read = { given.replay or 0, math.ceil((given.replay_age or 0) * 1000),
+    settings.bytes(given.backlog or BACKLOG), given.slow == "close" }
+  read.text = ("%.0f %.0f %.0f %s"):format(read[1], read[2], read[3], tostring(read[4]))
+  return read
+end
+
+local function open_once(name, options)
+  if not options then return core.channel_open(name) end
+  return core.channel_open(name, options[1], options[2], options[3], options[4])
+end
+
+-- Handles that wait for a collection may be all that stands in the way.
+local function open(name, options)
+  local channel, why = open_once(name, options)
+  if not channel and why == "too many" then
+    collectgarbage()
+    channel, why = open_once(name, options)
+  end
+  return channel, why
+end
+
+local function refuse_conflict(name, here, there)
+  error(("photon.channel %q has other options at %s than at %s"):format(name, here, there), 0)
+end
+
+local function refuse(name, why, level)
+  if why == "name" then
+    error(("photon.channel: a name has 1 to %d bytes and no control characters"):format(MAX_NAME), level + 1)
+  end
+  if why == "conflict" then
+    local earlier = newest[name]
+    refuse_conflict(name, place_at(level + 1), earlier and places[earlier] or declared[name]
+      and declared[name].place or "another place")
+  end
+  if why == "too many" then
+    local problem = response.problem(503, "too many channels (max_channels)")
+    problem.headers["retry-after"] = "5"
+    error(problem, 0)
+  end
+  error(("photon.channel: %s"):format(why), level + 1)
+end
+
+local function declare(name, options, level)
+  local earlier, here = declared[name], place_at(level + 1)
+  if earlier and earlier.options.text ~= options.text then refuse_conflict(name, here, earlier.place) end
+  declared[name] = { place = here, options = options }
+end
+
+-- The channel of that name; made when there is none. options: replay, replay_age, backlog, slow.
+function M.open(name, given)
+  if type(name) ~= "string" then error("photon.channel takes a name, not " .. type(name), 2) end
+  local options, wrong
+  if given ~= nil then
+    if type(given) ~= "table" then error("photon.channel takes a table of options, not " .. type(given), 2) end
+    options, wrong = read_options(given)
+    if not options then error(("photon.channel %q: %s"):format(name, wrong), 2) end
+  end
+  local is_loading = core.channel_is_loading()
+  if options and is_loading then declare(name, options, 2) end
+  local channel, why = open(name, not is_loading and options or nil)
+  if not channel then refuse(name, why, 2) end
+  if options then places[channel], newest[name] = place_at(2), channel end
+  return channel
+end
+
+M.is_channel = core.channel_is
+
+-- Reading -----------------------------------------------------------------------------------------
+
+local Event = {}
+Event.__index = Event
+
+-- The data, decoded; nil and a message when it is not JSON.
+function Event:json()
+  return core.json.decode(self.data)
+end
+
+local function make_event(id, event, data)
+  return setmetatable({ id = id or nil, event = event, data = data }, Event)
+end
+
+-- The last events that are kept, oldest first: options.last of them (100), before the event with the
+-- id options.before. nil and a message when that id is not one of the channel.
+function Channel:history(options)
+  options = options or {}
+  local last = options.last or 100
+  if type(last) ~= "number" or last < 0 or last % 1 ~= 0 then
+    error("channel:history: last is a number of events", 2)
+  end
+  local flat, why = core.channel_history(self, last, options.before)
+  if not flat then return nil, why end
+  local list = {}
+  for i = 1, #flat, 3 do list[#list + 1] = make_event(flat[i], flat[i + 1], flat[i + 2]) end
+  return list
+end
+
+local function next_event(reader)
+  while true do
+    local id, event, data = core.channel_read(reader)
+    if event then return make_event(id, event, data) end
+    if id == false then return nil end
+    wait()
+  end
+end
+
+-- An iterator over what is published from now on, or after the event with that id; it waits for
+-- more, and ends with the channel. An id that is too old or unknown yields a photon.gap first.
+function Channel:events(after_id)
+  if after_id ~= nil and type(after_id) ~= "string" then
+    error("channel:events takes an id, not " .. type(after_id), 2)
+  end
+  return next_event, core.channel_reader(self, after_id)
+end
+
+-- Presence ----------------------------------------------------------------------------------------
+
+local function decode_info(text)
+  if text == "" then return nil end
+  local value = core.json.decode(text)
+  return value
+end
+
+-- Who is there, in the order in which they came: { id =, info = }.
+function Channel:members()
+  local flat, list = core.channel_members(self), {}
+  for i = 1, #flat, 2 do list[#list + 1] = { id = flat[i], info = decode_info(flat[i + 1]) } end
+  return list
+end
+
+-- Ends the connections of a member, in all workers. How many there were.
+Channel.kick = core.channel_kick
+
+local Hook = {}
+Hook.__index = Hook
+
+-- Hooks by the number that C calls them by; those of the app's files, until it starts.
+local hooks, pending, last_hook = {}, {}, 0
+local starting -- the task that runs on_start where another worker has the hooks
+
+function Hook:stop()
+  self.is_stopped = true
+  if self[1] then core.channel_unhook(self[1]) end
+  hooks[self.id or 0] = nil
+end
+
+local function attach(hook)
+  if hook.is_stopped then return end
+  last_hook = last_hook + 1
+  hook.id, hooks[last_hook] = last_hook, hook
+  hook[1] = core.channel_hook(hook.channel, last_hook, hook.is_leave)
+end
+
+local function add_hook(channel, fn, is_leave, name)
+  if type(fn) ~= "function" then error(name .. " takes a function, not " .. type(fn), 3) end
+  local hook = setmetatable({ channel = channel, fn = fn, is_leave = is_leave }, Hook)
+  if core.channel_is_loading() then
+    channel:subscribers() -- raises when it is no channel
+    pending[#pending + 1] = hook
+  elseif not starting or starting ~= core.current() then
+    attach(hook)
+  end
+  return hook
+end
+
+-- fn(member, info) runs when somebody is there who was not, in whatever worker. What the app's files
+-- and app:on_start ask for runs in one worker of the server. Returns what has :stop().
+function Channel:on_join(fn)
+  return add_hook(self, fn, false, "channel:on_join")
+end
+
+-- The same when the last connection of a member has gone.
+function Channel:on_leave(fn)
+  return add_hook(self, fn, true, "channel:on_leave")
+end
+
+-- Called by C when there is news for a hook.
+function task.named.presence(id)
+  local hook = hooks[id]
+  while hook and not hook.is_stopped do
+    local member, info = core.channel_take_note(hook[1])
+    if not member then return end
+    local ok, err = xpcall(hook.fn, core.traceback, member, decode_info(info))
+    if not ok and err ~= wait.cancelled then core.failed("channel:on_join or on_leave", err) end
+  end
+end
+
+-- When the app starts to serve: what its files have said takes effect.
+function M.start(is_first_worker)
+  for name, each in pairs(declared) do
+    local channel, why = open(name, each.options)
+    if channel then
+      places[channel], newest[name] = each.place, channel
+    elseif why == "conflict" then
+      core.log.error(("photon.channel %q has other options at %s than elsewhere"):format(name, each.place))
+    end
+  end
+  local list = pending
+  pending = {}
+  for _, hook in ipairs(list) do
+    if is_first_worker then attach(hook) end
+  end
+  if not is_first_worker then starting = core.current() end
+end
+
+function M.started()
+  starting = nil
+end
+
+-- When it retires: presence is the new code's now.
+function M.stop()
+  for _, hook in pairs(hooks) do core.channel_unhook(hook[1]) end
+  hooks = {}
+end
+
+-- For tests: what an app has said that never started.
+function M.forget()
+  declared, pending = {}, {}
+end
+
+-- Subscriptions -----------------------------------------------------------------------------------
+
+M.spec = { "from", "heartbeat", "retry", "headers", "type", "summary", "description", "middleware" }
+
+local FROM = 'from is "now", "start" or { last = number of events }'
+
+local function is_from(value)
+  if type(value) ~= "table" then return value == "now" or value == "start" end
+  return is_number(value.last, 0) and value.last % 1 == 0 and value.last < 2 ^ 32
+end
+
+-- What is wrong with the spec of a subscription; nil: nothing.
+function M.find_wrong(spec)
+  for _, name in ipairs { "heartbeat", "retry" } do
+    if spec[name] ~= nil and not is_number(spec[name], 0) then return name .. " is a number from 0 up" end
+  end
+  if spec.from ~= nil and not is_from(spec.from) then return FROM end
+  if spec.type ~= nil and spec.type ~= "text/event-stream" and spec.type ~= "application/x-ndjson" then
+    return 'type is "text/event-stream" or "application/x-ndjson"'
+  end
+  if spec.middleware ~= nil and type(spec.middleware) ~= "boolean" then return "middleware is true or false" end
+  if spec.headers == nil then return nil end
+  if type(spec.headers) ~= "table" then return "headers are a table" end
+  local ok, problem = core.fields(spec.headers)
+  return not ok and problem or nil
+end
+
+-- A list of channels, or nil: a channel, or a list of them.
+function M.list(value)
+  if core.channel_is(value) then return { value } end
+  if type(value) ~= "table" or getmetatable(value) or not value[1] then return nil end
+  for _, each in ipairs(value) do
+    if not core.channel_is(each) then return nil end
+  end
+  return value
+end
+
+-- What the door does with a request that was admitted.
+local function serve(subscription, spec, _, headers)
+  core.channel_subscribe(subscription.list, spec, headers, subscription.member, subscription.info)
+end
+
+local function read_presence(options)
+  if options == nil then return nil, nil end
+  if type(options) ~= "table" then
+    error("an app:subscribe function returns a channel and a table { member =, info = }, not " .. type(options), 0)
+  end
+  for name in pairs(options) do
+    if name ~= "member" and name ~= "info" then
+      error(("an app:subscribe function returned an unknown %s beside its channel"):format(tostring(name)), 0)
+    end
+  end
+  local member = options.member
+  if type(member) == "number" then member = ("%.14g"):format(member) end
+  if member ~= nil and (type(member) ~= "string" or member == "") then
+    error("the member of a channel is a string or a number, not " .. tostring(member), 0)
+  end
+  return member, options.info ~= nil and core.json.encode(options.info) or nil
+end
+
+-- The reply that makes a request a subscriber. `options` as the function of app:subscribe gives them.
+function M.subscription(spec, list, options)
+  local member, info = read_presence(options)
+  return response.make_special(spec, { serve = serve, list = list, member = member, info = info })
+end
+
+local function read_admission(spec, value, options)
+  local list = M.list(value)
+  if list then return M.subscription(spec, list, options) end
+  local is_reply = type(value) == "table" and getmetatable(value) -- a redirect for instance
+  if is_reply then return value, options end
+  error("an app:subscribe function returns a channel, a list of channels or a photon response, not "
+    .. (type(value) == "table" and "this table" or tostring(value)), 0)
+end
+
+-- A handler that asks fn(req) for the channel.
+function M.admit(spec, fn)
+  return function(req) return read_admission(spec, fn(req)) end
+end
+
+return M
