@@ -73,12 +73,12 @@ static int testing_prepare(lua_State *L)
     return 0;
 }
 
-// The specs' own VM: nothing in it is stopped or called slow, for busted is one long task.
 static void testing_on_wake(struct loop *loop)
 {
     channel_worker_run(&((struct testing *)loop->owner)->channels);
 }
 
+// The specs' own VM: nothing in it is stopped or called slow, for busted is one long task.
 static bool testing_open(struct testing *t)
 {
     t->loop.on_wake = testing_on_wake;
