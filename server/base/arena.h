@@ -1,5 +1,6 @@
 // arena: memory that dies with a request. Allocation is a pointer step; nothing is freed alone.
-// An arena without allocations holds no memory. Chunks come from a pool, one per worker, that
+// An arena without allocations holds no memory. The first chunk is small, so that thousands of held
+// requests cost little; the next ones are larger. Chunks come from a pool, one per worker, that
 // keeps a bounded number of free ones.
 #ifndef PHOTON_BASE_ARENA_H
 #define PHOTON_BASE_ARENA_H
@@ -9,15 +10,18 @@
 
 struct arena_chunk;
 
+enum { ARENA_SIZES = 3 }; // 1, 2 and 4 KiB
+
 struct arena_pool {
-    struct arena_chunk *free;
-    unsigned count;
+    struct arena_chunk *free[ARENA_SIZES];
+    unsigned count[ARENA_SIZES];
 };
 
 struct arena {
     struct arena_pool *pool; // may be NULL: chunks then come from mem and go back to it
     struct arena_chunk *chunks;
     char *next, *end;
+    unsigned size; // which of the sizes its next chunk has
 };
 
 // 16-byte aligned, not zeroed; NULL when there is no memory.

@@ -50,8 +50,24 @@ describe("arena", function()
 
   it("takes small pieces from one chunk", function()
     local before = c.mem_count()
-    for _ = 1, 100 do c.arena_alloc(arena, 32) end
+    for _ = 1, 30 do c.arena_alloc(arena, 32) end
     assert.equal(1, tonumber(c.mem_count() - before))
+  end)
+
+  it("begins with a small chunk and goes on with larger ones", function()
+    for _ = 1, 63 + 127 + 255 do c.arena_alloc(arena, 16) end
+    c.arena_reset(arena)
+    assert.same({ 1, 1, 1 }, { pool.count[0], pool.count[1], pool.count[2] })
+  end)
+
+  it("takes the size that has room", function()
+    c.arena_alloc(arena, 3000)
+    c.arena_reset(arena)
+    c.arena_alloc(arena, 1009)
+    c.arena_reset(arena)
+    c.arena_alloc(arena, 1008)
+    c.arena_reset(arena)
+    assert.same({ 1, 1, 1 }, { pool.count[0], pool.count[1], pool.count[2] })
   end)
 
   it("goes on in its chunk after a large piece", function()
@@ -64,7 +80,7 @@ describe("arena", function()
     ffi.fill(c.arena_alloc(arena, 5000), 5000, 1)
     ffi.fill(c.arena_alloc(arena, 50), 50, 2)
     c.arena_reset(arena)
-    assert.equal(1, pool.count)
+    assert.equal(1, pool.count[0])
   end)
 
   it("reuses chunks through the pool", function()
@@ -76,7 +92,7 @@ describe("arena", function()
     local before = c.mem_count()
     work()
     assert.equal(0, tonumber(c.mem_count() - before))
-    assert.is_true(pool.count > 1)
+    assert.is_true(pool.count[2] > 1)
   end)
 
   it("shares the pool among arenas", function()
@@ -87,16 +103,16 @@ describe("arena", function()
     local before = c.mem_count()
     c.arena_alloc(other, 8)
     assert.equal(0, tonumber(c.mem_count() - before))
-    assert.equal(0, pool.count)
+    assert.equal(0, pool.count[0])
     c.arena_reset(other)
   end)
 
   it("keeps at most 64 chunks", function()
     for _ = 1, 100 do c.arena_alloc(arena, 4000) end
     c.arena_reset(arena)
-    assert.equal(64, pool.count)
+    assert.equal(64, pool.count[2])
     c.arena_pool_reset(pool)
-    assert.is_true(pool.count == 0 and pool.free == nil)
+    assert.is_true(pool.count[2] == 0 and pool.free[2] == nil)
   end)
 
   it("works without a pool", function()

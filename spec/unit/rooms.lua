@@ -23,9 +23,9 @@ struct slice { const char *ptr; size_t len; };
 
 struct buf { char *ptr; size_t len, cap; };
 
-struct arena_pool { struct arena_chunk *free; unsigned count; };
+struct arena_pool { struct arena_chunk *free[3]; unsigned count[3]; };
 
-struct arena { struct arena_pool *pool; struct arena_chunk *chunks; char *next, *end; };
+struct arena { struct arena_pool *pool; struct arena_chunk *chunks; char *next, *end; unsigned size; };
 
 struct payload { uint32_t refs; uint8_t head_len, tail_len; size_t len; char bytes[?]; };
 
