@@ -150,8 +150,28 @@ void stream_answer_head(struct exchange *x, const struct stream_spec *spec, int 
     exchange_end(x);
 }
 
-// Notes the first pending byte, or pushes when there is enough or it is old enough. The clock is
-// asked only here: about 20 ns an event.
+// The processor's own counter, where there is one: it ticks at a GHz or more and costs a third of a
+// clock. It only says when the clock is worth asking.
+static inline uint64_t stream_ticks(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#else
+    return uv_hrtime();
+#endif
+}
+
+// Whether the oldest pending byte has waited too long. Half a million ticks are at most half a
+// millisecond, and then the clock is asked.
+static bool stream_is_old(struct stream *s)
+{
+    uint64_t ticks = stream_ticks();
+    if (ticks - s->pending_ticks < STREAM_OLD_NS / 2) return false;
+    s->pending_ticks = ticks;
+    return uv_hrtime() - s->pending_since > STREAM_OLD_NS;
+}
+
+// Notes the first pending byte, or pushes when there is enough or it is old enough.
 static bool stream_noted(struct stream *s, bool ok, bool was_empty)
 {
     if (!ok) {
@@ -159,9 +179,10 @@ static bool stream_noted(struct stream *s, bool ok, bool was_empty)
         return false;
     }
     counters_add(&s->x->loop->counters->stream_events, 1);
-    if (was_empty)
+    if (was_empty) {
         s->pending_since = uv_hrtime();
-    else if (s->pending.len >= STREAM_FULL || uv_hrtime() - s->pending_since > STREAM_OLD_NS) {
+        s->pending_ticks = stream_ticks();
+    } else if (s->pending.len >= STREAM_FULL || stream_is_old(s)) {
         stream_push(s);
     }
     return true;

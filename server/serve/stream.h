@@ -40,6 +40,7 @@ struct stream {
     struct reply reply; // the head, until it is given; in the exchange's arena
     struct buf pending;
     uint64_t pending_since; // uv_hrtime of the oldest pending byte
+    uint64_t pending_ticks; // when the clock was last asked
     uint64_t last_push;     // loop->now
     struct timer heartbeat, limit;
     bool is_headed, is_ended;
