@@ -5,6 +5,8 @@
 local core = require "photon.core"
 local task = require "photon.task"
 
+require "photon.finalizer"
+
 local begin, finish, reply, traceback = core.begin, core.finish, core.reply, core.traceback
 local stream_begin, stream_finish = core.stream_begin, core.stream_finish
 local failed, cancelled = core.failed, task.cancelled

@@ -26,6 +26,9 @@ static int prepare(lua_State *L)
     const struct worker *w = lua_touserdata(L, 1);
     set_package(L, "path", w->pool->path);
     set_package(L, "cpath", w->pool->cpath);
+    lua_getglobal(L, "require");
+    lua_pushliteral(L, "photon.finalizer");
+    lua_call(L, 1, 0);
     return 0;
 }
 
