@@ -144,7 +144,7 @@ local APP = [[
 local photon = require "photon"
 local uv = require "luv"
 local ok, err = pcall(uv.new_timer)
-local app = photon.app{ lua_budget = 0.2, max_generations = 3 }
+local app = photon.app{ lua_budget = 0.2, max_generations = 3, lua_memory = 16 * 1024 * 1024 }
 local started
 app:on_start(function()
   started = uv.new_timer()
@@ -203,6 +203,18 @@ app:get("/tick-unref", function() tick(uv.new_timer(), false) return me end)
 app:get("/ticks/:of", function(req) return tostring(ticks:get(req.params.of) or 0) end)
 app:get("/stop/:of", function(req) ticks:set("stop " .. req.params.of, true) return "ok" end)
 app:on_stop(function() started:close() end)
+local kept = {}
+app:get("/sink", function()
+  local server = uv.new_tcp()
+  server:bind("127.0.0.1", 0)
+  server:listen(8, function()
+    local c = uv.new_tcp()
+    server:accept(c)
+    c:read_start(function(_, bytes) kept[#kept + 1] = bytes end)
+  end)
+  return tostring(server:getsockname().port)
+end)
+app:get("/forget", function() kept = {} return "ok" end)
 app:get("/ok", function() return "ok" end)
 app:get("/exit", function() os.exit(3) end)
 return app
@@ -297,6 +309,19 @@ describe("luv in a server", function()
     assert.equal("left open", server:get("/mess").body)
     server:signal "TERM"
     assert.equal(0, server:wait())
+  end)
+
+  it("keeps to lua_memory when peers send more than that", function()
+    local port = assert(tonumber(server:get("/sink").body))
+    local s = assert(socket.connect(port))
+    local random = assert(io.open("/dev/urandom", "rb"))
+    for _ = 1, 40 do s:send(random:read(1000000)) end
+    random:close()
+    assert.is_true(server:has_logged "a callback of luv was dropped")
+    server:get "/forget"
+    s:send "x"
+    assert.equal("ok", server:get("/ok").body)
+    s:close()
   end)
 
   it("cannot end the process by os.exit", function()

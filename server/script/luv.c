@@ -41,6 +41,30 @@ static void luv_unwrap(lua_State *L, int at, struct luv_state *state)
     lua_replace(L, at);
 }
 
+static int luv_collect(lua_State *L)
+{
+    lua_gc(L, LUA_GCCOLLECT, 0);
+    return 0;
+}
+
+// What luv has put there was not refused any memory. Over the limit, the callback is. Collecting a
+// large heap takes its time, so that is done again only when there may be something to collect.
+static bool luv_is_too_much(struct luv_state *state)
+{
+    struct vm *vm = state->vm;
+    size_t limit = (size_t)vm->limits->lua_memory;
+
+    if (vm->memory <= limit) return false;
+    if (vm->memory > state->collected + limit / 64) {
+        task_protect(vm, luv_collect, NULL);
+        state->collected = vm->memory;
+        if (vm->memory <= limit) return false;
+    }
+    log_write(LOG_ERROR, "not enough memory (lua_memory): a callback of luv was dropped");
+    counters_add(&vm->counters->lua_errors, 1);
+    return true;
+}
+
 // Called by luv outside of any protection, the function and its arguments on top of the main stack:
 // nothing here can raise before the protected call.
 static int luv_on_callback(lua_State *L, int nargs, int nresults, int flags)
@@ -55,6 +79,10 @@ static int luv_on_callback(lua_State *L, int nargs, int nresults, int flags)
     lua_pop(L, 1);
     luv_unwrap(L, at, state);
     if (lua_isnil(L, at) || state->vm->phase != VM_SERVING || nargs > MAX_ARGUMENTS) {
+        lua_settop(L, at - 1);
+        return 0;
+    }
+    if (luv_is_too_much(state)) {
         lua_settop(L, at - 1);
         return 0;
     }

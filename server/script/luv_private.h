@@ -24,6 +24,7 @@ struct luv_state {
     struct list handles, requests;
     unsigned count;          // of both
     struct luv_owned *spare; // made before it is needed, so that no handle is without one
+    size_t collected;        // bytes of the heap after the last full collection
     lua_State *carrier;      // where a callback's arguments wait for the protected call
     int spawn_ref;           // photon.task.spawn
 };

@@ -12,10 +12,18 @@ static size_t vm_memory_reserve(const struct vm *vm)
     return 128 * 1024 + (size_t)(vm->limits->lua_memory / 32);
 }
 
+// luv fills the main state before it calls back, where nothing catches an error: a refusal would
+// end the process. The luv room looks at the limit afterwards.
+static bool vm_is_unprotected(const struct vm *vm)
+{
+    return vm->luv && !vm->current && vm->phase != VM_LOADING;
+}
+
 // The reserve belongs to the slice that was refused once, for what handles the error. Half as much
 // again is kept for C outside of tasks: for collecting, and for coroutines to run clean-ups in.
 static bool vm_may_take(struct vm *vm, size_t memory)
 {
+    if (vm_is_unprotected(vm)) return true;
     size_t limit = (size_t)vm->limits->lua_memory, reserve = vm_memory_reserve(vm);
     if (memory <= limit) return true;
     if (!vm->current) return memory <= limit + reserve + reserve / 2;
@@ -66,7 +74,8 @@ void *vm_allocate(void *data, void *ptr, size_t old_size, size_t new_size)
     if (!ptr) old_size = 0;
     if (new_size > old_size) {
         size_t memory = vm->memory + (new_size - old_size);
-        if (!vm_may_take(vm, memory) || vm_is_deep(vm) || mem_fails()) return NULL;
+        if (!vm_may_take(vm, memory) || vm_is_deep(vm)) return NULL;
+        if (!vm_is_unprotected(vm) && mem_fails()) return NULL;
         if (memory > vm->memory_mark) vm_hurry(vm, memory);
     }
     made = vm->allocate(vm->allocate_data, ptr, old_size, new_size); // shrinking never fails
