@@ -4,7 +4,7 @@
 B         := build$(if $(SAN),/san-$(SAN))$(if $(HOSTILE),/hostile)
 SRC       := $(sort $(wildcard server/*.c server/*/*.c))
 SRC       := $(filter-out server/tools/%,$(SRC))
-TEST_SRC  := $(filter server/base/% server/text/% server/serve/router%,$(SRC))
+TEST_SRC  := $(filter server/base/% server/text/% server/serve/router% server/serve/journal%,$(SRC))
 LUA_LIB   := $(wildcard photon.lua) $(sort $(shell find lua -name '*.lua' 2>/dev/null))
 LUA_ALL   := $(LUA_LIB) $(shell find apps spec bench -name '*.lua' 2>/dev/null)
 C_ALL     := $(shell find server spec bench -name '*.[ch]' 2>/dev/null)
@@ -24,7 +24,7 @@ CPPFLAGS := -D_GNU_SOURCE= -Iserver $(addprefix -isystem ,$(LUA_INC) /usr/includ
             $(if $(HOSTILE),-DPHOTON_HOSTILE) $(EXTRA_CPPFLAGS)
 CFLAGS   := -std=gnu11 -g $(OPT) $(if $(LTO),$(LTO) -ffat-lto-objects) $(WARN) -fno-omit-frame-pointer -pthread \
             $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all) $(EXTRA_CFLAGS)
-LIBS     := -luv $(LLHTTP_LIB) -lm -ldl
+LIBS     := -luv -lz $(LLHTTP_LIB) -lm -ldl
 
 PIC        := $(patsubst %.c,$B/pic/%.o,$(TEST_SRC)) $(LLHTTP_SRC:%=$B/pic/llhttp/%.o)
 LLHTTP_OBJ := $(LLHTTP_SRC:%=$B/llhttp/%.o)
