@@ -1,0 +1,408 @@
+-- Channels of a real server: several workers, clients that vanish, reloads, the end.
+local live = require "spec.live"
+local replies = require "spec.replies"
+local socket = require "spec.socket"
+local json = require("photon").json
+local sse = require "photon.sse"
+
+local SOURCE = [[
+local photon = require "photon"
+local app = photon.app { lua_budget = 0.5 }
+local VERSION = "%s"
+local news = photon.channel("news", { replay = %s })
+app:subscribe("/news", news)
+app:subscribe("/start", { from = "start" }, news)
+app:subscribe("/rooms/:room", function(req)
+  return photon.channel("room:" .. req.params.room), { member = req.query.name, info = { v = VERSION } }
+end)
+app:subscribe("/held", function(req)
+  req:on_close(function() photon.log.info("held has closed") end)
+  return news
+end)
+app:post("/news", function(req) return { id = news:publish("news", req:body()) } end)
+app:post("/burst", function(req)
+  for i = 1, tonumber(req.query.n) do news:publish("n" .. i) end
+end)
+app:post("/finish", function(req) return { id = photon.channel "news":finish("end", "") } end)
+app:get("/version", function() return VERSION end)
+app:get("/worker", function() return tostring(photon.worker.id) end)
+app:get("/answers/:id", function(req)
+  local channel = photon.channel("answer:" .. req.params.id, { replay = 10000 })
+  return photon.stream({ resume = channel }, function(stream)
+    photon.shared("starts"):incr(req.params.id, 1)
+    for i = 1, tonumber(req.query.n) do
+      stream:send("token", i)
+      photon.sleep(0.005)
+    end
+  end)
+end)
+app:get("/starts/:id", function(req) return tostring(photon.shared("starts"):get(req.params.id)) end)
+app:get("/members/:room", function(req) return photon.channel("room:" .. req.params.room):members() end)
+app:post("/kick/:room/:name", function(req)
+  return { n = photon.channel("room:" .. req.params.room):kick(req.params.name) }
+end)
+local lobby, log = photon.channel "room:lobby", photon.channel("log", { replay = 100 })
+lobby:on_join(function(member) log:publish("join", member) end)
+lobby:on_leave(function(member) log:publish("leave", member) end)
+app:on_start(function() lobby:on_join(function(member) log:publish("started", member .. VERSION) end) end)
+app:subscribe("/log", { from = "start" }, log)
+app:get("/hang", function() local n = 0 while true do n = n + 1 end end)
+app:metrics "/metrics"
+return app
+]]
+
+local server
+
+local function source(version, replay)
+  return SOURCE:format(version, replay or 100000)
+end
+
+local function write(text)
+  local path = server.folder .. "/app.lua"
+  local file = assert(io.open(path .. ".new", "wb"))
+  file:write(text)
+  file:close()
+  assert(os.rename(path .. ".new", path))
+end
+
+local function reload()
+  local pipe = io.popen(live.command(("reload %s 2>&1; echo exit $?"):format(server.folder)))
+  local text = pipe:read "*a"
+  pipe:close()
+  return text:match "exit (%d+)\n$" == "0", text
+end
+
+-- A client of an event stream, over a connection of its own.
+local Reader = {}
+Reader.__index = Reader
+
+local function read(path, last_id)
+  local self = setmetatable({ path = path, socket = server:connect(), events = {}, fed = 0 }, Reader)
+  self.parser = sse.parser(function(event) self.events[#self.events + 1] = event end)
+  self.socket:send(("GET %s HTTP/1.1\r\nhost: photon.test\r\n%s\r\n"):format(path,
+    last_id and ("last-event-id: %s\r\n"):format(last_id) or ""))
+  return self
+end
+
+function Reader:look()
+  self.socket:try_receive()
+  local reply = replies.read(self.socket.received, { "GET" }, self.socket.is_closed)[1]
+  if not reply then return end
+  self.status, self.is_complete = reply.status, reply.is_complete
+  local body = reply.body or ""
+  if #body > self.fed then
+    self.parser:feed(body:sub(self.fed + 1))
+    self.fed = #body
+  end
+end
+
+-- Waits until there are that many events: they; or nil when there are less.
+function Reader:wait(count)
+  local limit = socket.now() + 5
+  repeat
+    self:look()
+    if #self.events >= count then return self.events end
+    if self.is_complete then return nil end
+    self.socket:receive(0.01)
+  until socket.now() > limit
+  return nil
+end
+
+function Reader:wait_status()
+  local limit = socket.now() + 5
+  repeat
+    self:look()
+    if self.status then return self.status end
+    self.socket:receive(0.01)
+  until socket.now() > limit
+end
+
+function Reader:has_ended()
+  local limit = socket.now() + 5
+  repeat
+    self:look()
+    if self.is_complete then return true end
+    self.socket:receive(0.01)
+  until socket.now() > limit
+  return false
+end
+
+local function datas(events)
+  local list = {}
+  for i, event in ipairs(events) do list[i] = event.data end
+  return list
+end
+
+local function publish(text)
+  local reply = server:request("POST", "/news", nil, text)
+  assert.equal(200, reply.status)
+  return reply.body:match '"id":"([^"]+)"'
+end
+
+local function metric(name)
+  return tonumber(server:get("/metrics").body:match("\n" .. name .. " (%S+)\n"))
+end
+
+local function wait_for(fn)
+  local limit = socket.now() + 5
+  while not fn() do
+    if socket.now() > limit then return false end
+    socket.sleep(0.01)
+  end
+  return true
+end
+
+describe("channels with three workers", function()
+  before_each(function() server = live.start { source = source "one", flags = "--workers 3" } end)
+  after_each(function() server:stop() end)
+
+  it("reach every subscriber from every worker, without Lua", function()
+    local readers = {}
+    for i = 1, 12 do
+      readers[i] = read "/news"
+      assert.equal(200, readers[i]:wait_status())
+    end
+    local before, wanted = metric "photon_lua_entries_total", {}
+    for i = 1, 20 do wanted[i] = "n" .. i end
+    assert.equal(204, server:request("POST", "/burst?n=20").status)
+    for _, r in ipairs(readers) do assert.same(wanted, datas(r:wait(20))) end
+    assert.equal(1, metric "photon_lua_entries_total" - before)
+    assert.equal(12, metric "photon_channel_subscribers")
+    assert.equal(240, metric "photon_channel_deliveries_total")
+    for _, r in ipairs(readers) do r.socket:close() end
+    assert.truthy(wait_for(function() return metric "photon_channel_subscribers" == 0 end))
+  end)
+
+  it("live across a reload, and hold no old code", function()
+    local plain, room = read "/news", read "/rooms/a?name=ann"
+    assert.equal(200, plain:wait_status())
+    assert.equal(200, room:wait_status())
+    local first = publish "before"
+    assert.truthy(plain:wait(1))
+    write(source("two", 3))
+    assert.truthy(reload())
+    assert.truthy(wait_for(function() return metric "photon_generations" == 1 end), "the old generation stays")
+    local second = publish "after"
+    assert.same({ "before", "after" }, datas(plain:wait(2)))
+    assert.equal(first:match "^%w+", second:match "^%w+")
+    local members = json.decode(server:get("/members/a").body)
+    assert.same({ { id = "ann", info = { v = "one" } } }, members)
+    local again = read("/news", first)
+    assert.same({ "after" }, datas(again:wait(1)))
+  end)
+
+  it("keep an old generation only for a subscriber that waits for its end", function()
+    local held = read "/held"
+    assert.equal(200, held:wait_status())
+    write(source "two")
+    assert.truthy(reload())
+    publish "x"
+    assert.truthy(held:wait(1))
+    assert.equal(2, metric "photon_generations")
+    held.socket:close()
+    assert.truthy(server:has_logged "held has closed")
+    assert.truthy(wait_for(function() return metric "photon_generations" == 1 end))
+  end)
+
+  it("are not changed by code that fails to load", function()
+    write((source("bad", 1):gsub("return app", "error 'no'")))
+    assert.is_false((reload()))
+    for i = 1, 10 do publish(tostring(i)) end
+    assert.equal(10, #read("/start"):wait(10))
+    write(source("worse"):gsub("return app", 'photon.channel("news", { replay = 7 }) return app'))
+    local ok, text = reload()
+    assert.is_false(ok)
+    assert.truthy(text:find "app%.lua:%d+.*app%.lua:%d+", text)
+    assert.equal("one", server:get("/version").body)
+  end)
+
+  it("end for good", function()
+    local one = read "/news"
+    assert.equal(200, one:wait_status())
+    local id = publish "x"
+    local last = server:request("POST", "/finish").body:match '"id":"([^"]+)"'
+    assert.same({ "x", "" }, datas(one:wait(2)))
+    assert.is_true(one:has_ended())
+    assert.same({ "" }, datas(read("/news", id):wait(1)))
+    assert.equal(204, read("/news", last):wait_status())
+  end)
+
+  it("know who is there, once, in all workers", function()
+    local log = read "/log"
+    local ann, again, bob = read "/rooms/lobby?name=ann", read "/rooms/lobby?name=ann", read "/rooms/lobby?name=bob"
+    for _, r in ipairs { ann, again, bob } do assert.equal(200, r:wait_status()) end
+    local function said(events)
+      local list = {}
+      for i, event in ipairs(events) do list[i] = event.event .. " " .. event.data end
+      table.sort(list)
+      return list
+    end
+    assert.same({ "join ann", "join bob", "started annone", "started bobone" }, said(log:wait(4)))
+    write(source "two")
+    assert.truthy(reload())
+    ann.socket:close()
+    again.socket:reset()
+    log:wait(5)
+    local cy = read "/rooms/lobby?name=cy"
+    assert.equal(200, cy:wait_status())
+    log:wait(7)
+    socket.sleep(0.05)
+    log:look()
+    assert.same({ "join ann", "join bob", "join cy", "leave ann", "started annone", "started bobone", "started cytwo" },
+      said(log.events))
+    assert.equal('{"n":1}', server:request("POST", "/kick/lobby/bob").body)
+    assert.is_true(bob:has_ended())
+    local members
+    local is_alone = wait_for(function()
+      members = server:get("/members/lobby").body
+      return members:find '"cy"' and not members:find '"bob"' and not members:find '"ann"'
+    end)
+    assert.truthy(is_alone, members)
+  end)
+
+  it("are exact for clients that come and go, whatever happens", function()
+    math.randomseed(os.time())
+    local total, sent, clients = 400, 0, {}
+    local pending = {}
+    for i = 1, 4 do pending[i] = server:connect() end
+    for i = 1, 60 do clients[i] = { got = {} } end
+    local function post(s)
+      sent = sent + 1
+      local body = tostring(sent)
+      s:send(("POST /news HTTP/1.1\r\nhost: photon.test\r\ncontent-length: %d\r\n\r\n%s"):format(#body, body))
+    end
+    local function take(c)
+      c.reader:look()
+      for i = c.taken + 1, #c.reader.events do
+        local event = c.reader.events[i]
+        assert.are_not.equal("photon.gap", event.event)
+        c.got[#c.got + 1] = event.data
+        if event.id ~= "" then c.id = event.id end
+      end
+      c.taken = #c.reader.events
+    end
+    local function come(c) c.reader, c.taken = read("/start", c.id), 0 end
+    local round = 0
+    while sent < total do
+      round = round + 1
+      for _, s in ipairs(pending) do
+        if sent < total then post(s) end
+        s:try_receive()
+      end
+      for _, c in ipairs(clients) do
+        if not c.reader then
+          if math.random() < 0.4 then come(c) end
+        elseif math.random() < 0.3 then
+          take(c)
+          if math.random() < 0.5 then
+            if math.random() < 0.5 then c.reader.socket:reset() else c.reader.socket:close() end
+            c.reader = nil
+          end
+        end
+      end
+      if round % 40 == 0 then
+        write(source(tostring(round)))
+        server:signal "HUP"
+      end
+    end
+    assert.truthy(wait_for(function() return metric "photon_channel_events_total" == total end))
+    local whole = datas(read("/start"):wait(total))
+    local is_sent = {}
+    for _, n in ipairs(whole) do
+      assert.is_nil(is_sent[n])
+      is_sent[n] = true
+    end
+    for _, c in ipairs(clients) do
+      if not c.reader then come(c) end
+      assert.truthy(wait_for(function()
+        take(c)
+        return #c.got >= total
+      end), "an event is missing")
+      assert.same(whole, c.got)
+      c.reader.socket:close()
+    end
+    for _, s in ipairs(pending) do s:close() end
+  end)
+
+  it("say when to come again when the server stops, and end cleanly", function()
+    local r = read "/news"
+    assert.equal(200, r:wait_status())
+    server:signal "TERM"
+    assert.is_true(r:has_ended())
+    assert.truthy(r.parser.retry)
+    assert.equal(0, server:wait())
+  end)
+end)
+
+describe("an answer that can be resumed, with three workers", function()
+  before_each(function() server = live.start { source = source "one", flags = "--workers 3" } end)
+  after_each(function() server:stop() end)
+
+  it("is made once, whoever asks, and whoever goes", function()
+    local got, id, is_over = {}, nil, false
+    local watcher = read "/answers/a?n=300"
+    assert.equal(200, watcher:wait_status())
+    local limit, visits = socket.now() + 20, 0
+    while not is_over and socket.now() < limit do
+      visits = visits + 1
+      local r = read("/answers/a?n=300", id)
+      if r:wait_status() == 204 then
+        is_over = true
+      else
+        r:wait(visits * 3 % 20)
+        for _, event in ipairs(r.events) do
+          assert.equal("token", event.event)
+          got[#got + 1], id = event.data, event.id
+        end
+      end
+      if visits % 2 == 0 then r.socket:reset() else r.socket:close() end
+    end
+    assert.is_true(is_over)
+    assert.truthy(visits > 10)
+    local whole = {}
+    for i = 1, 300 do whole[i] = tostring(i) end
+    assert.same(whole, got)
+    assert.same(whole, datas(watcher:wait(300)))
+    assert.is_true(watcher:has_ended())
+    assert.equal("1", server:get("/starts/a").body)
+  end)
+
+  it("goes on in the old code after a reload, and is there for the new", function()
+    local r = read "/answers/b?n=200"
+    local events = r:wait(20)
+    local id, count = events[#events].id, #events
+    r.socket:close()
+    write(source "two")
+    assert.truthy(reload())
+    assert.equal("two", server:get("/version").body)
+    r = read("/answers/b?n=200", id)
+    assert.equal(200 - count, #r:wait(200 - count))
+    assert.equal("200", r.events[200 - count].data)
+    assert.is_true(r:has_ended())
+    assert.equal("1", server:get("/starts/b").body)
+    assert.truthy(wait_for(function() return metric "photon_generations" == 1 end))
+  end)
+
+  it("does not keep the server from stopping", function()
+    local r = read "/answers/c?n=100000"
+    assert.truthy(r:wait(3))
+    r.socket:close()
+    local began = socket.now()
+    server:signal "TERM"
+    assert.equal(0, server:wait())
+    assert.truthy(socket.now() - began < 5)
+  end)
+end)
+
+describe("an answer whose Lua state is lost", function()
+  it("ends, and says that it failed", function()
+    server = live.start { source = source "one" }
+    local r = read "/answers/a?n=1000"
+    assert.truthy(r:wait(2))
+    assert.equal(503, server:get("/hang").status)
+    assert.is_true(r:has_ended())
+    assert.equal("photon.error", r.events[#r.events].event)
+    publish "goes on"
+    server:stop()
+  end)
+end)
