@@ -1,12 +1,7 @@
 -- The page of apps/tokens in a real browser: tokens are shown one after the other. The page runs in a
 -- frame of a page that watches it and reports what it saw.
-local ffi = require "ffi"
+local browser = require "spec.browser"
 local live = require "spec.live"
-local socket = require "spec.socket"
-
-local CHROMIUM = "/usr/bin/chromium"
-local FLAGS = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
-  .. "--disable-background-networking --disable-component-update --disable-sync"
 
 local APP = [==[
 package.path = "apps/tokens/?.lua;" .. package.path
@@ -47,32 +42,11 @@ app:static("/watch", [=[
 return app
 ]==]
 
--- Opens an address in a browser of its own: its process id.
-local function browse(url, folder)
-  local output = io.popen(("%s %s --remote-debugging-port=0 --user-data-dir=%s %s >/dev/null 2>&1 & echo $!"):format(
-    CHROMIUM, FLAGS, folder, url))
-  local pid = tonumber(output:read "*l")
-  output:close()
-  return pid
-end
-
-local function wait_for_report(server, way)
-  local limit = socket.now() + 40
-  repeat
-    local reply = server:get("/report/" .. way)
-    if reply.status == 200 then return require("cjson").decode(reply.body) end
-    socket.sleep(0.1)
-  until socket.now() > limit
-  error "the page reported nothing"
-end
-
 describe("in a browser, tokens are shown one after the other:", function()
-  local file = io.open(CHROMIUM)
-  if not file then
+  if not browser.is_there() then
     pending "chromium is not installed"
     return
   end
-  file:close()
 
   local server, pid, folder
   setup(function()
@@ -80,7 +54,7 @@ describe("in a browser, tokens are shown one after the other:", function()
     folder = live.folder()
   end)
   after_each(function()
-    if pid then ffi.C.spec_kill(pid, live.signals.TERM) end
+    if pid then browser.close(pid) end
     pid = nil
   end)
   teardown(function()
@@ -90,8 +64,8 @@ describe("in a browser, tokens are shown one after the other:", function()
 
   for _, way in ipairs { "EventSource", "fetch" } do
     it(way, function()
-      pid = browse(("http://127.0.0.1:%d/watch?%s"):format(server.port, way), folder .. "/" .. way)
-      local report = wait_for_report(server, way)
+      pid = browser.open(("http://127.0.0.1:%d/watch?%s"):format(server.port, way), folder .. "/" .. way)
+      local report = browser.wait_for_report(server, "/report/" .. way)
       assert.truthy(report.text:find("hé <b>there</b>", 1, true), report.text)
       local _, words = report.text:gsub("%S+", "")
       assert.truthy(report.status:find("^Done: " .. words .. " tokens"), report.status)
