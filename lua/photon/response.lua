@@ -105,9 +105,10 @@ function M.problem(status, detail, extra)
 end
 
 local STREAM_SPEC = { "heartbeat", "retry", "buffer", "max_duration", "headers", "detach", "reload", "type",
-  "resume", "summary", "description", "max_body", "middleware" }
+  "compress", "resume", "summary", "description", "max_body", "middleware" }
 local STREAM_KINDS = { heartbeat = "number", retry = "number", buffer = "number", max_duration = "number",
-  headers = "table", detach = "boolean", reload = "string", type = "string" }
+  headers = "table", detach = "boolean", reload = "string", type = "string",
+  compress = "boolean" }
 M.stream_spec = STREAM_SPEC
 
 local function find_wrong(spec)

@@ -77,6 +77,7 @@ void stream_read_spec(lua_State *L, struct stream_spec *spec)
     spec->retry = (int64_t)stream_spec_number(L, "retry", -1, 0);
     spec->buffer = (size_t)stream_spec_number(L, "buffer", 65536, 1);
     spec->max_duration = (uint64_t)(stream_spec_number(L, "max_duration", 0, 0) * 1000);
+    spec->compresses = stream_spec_flag(L, "compress");
     if (stream_field(L, "reload")) {
         spec->reconnects = strcmp(luaL_checkstring(L, -1), "reconnect") == 0;
     }

@@ -17,6 +17,23 @@ static bool stream_add_default(struct reply *reply, struct arena *a, struct slic
     return headers_find(&reply->headers, name) || headers_add(&reply->headers, a, name, value);
 }
 
+static bool stream_is_compressed(const struct exchange *x, const struct stream_spec *spec,
+                                 const struct headers *headers)
+{
+    return spec->compresses && compress_is_accepted(&x->request.headers) &&
+           !(headers && headers_find(headers, SLICE("content-encoding")));
+}
+
+static bool stream_add_coding(struct exchange *x, const struct stream_spec *spec,
+                              const struct headers *headers, struct reply *reply)
+{
+    struct arena *a = &x->arena;
+    if (!spec->compresses) return true;
+    return headers_add(&reply->headers, a, SLICE("vary"), SLICE("accept-encoding")) &&
+           (!stream_is_compressed(x, spec, headers) ||
+            headers_add(&reply->headers, a, SLICE("content-encoding"), SLICE("gzip")));
+}
+
 // The given headers, then the stream's own where they say nothing. Proxies and caches must pass
 // every event on at once: no-transform and x-accel-buffering ask for that.
 bool stream_make_reply(struct exchange *x, const struct stream_spec *spec, int status,
@@ -33,7 +50,8 @@ bool stream_make_reply(struct exchange *x, const struct stream_spec *spec, int s
     char *id = arena_alloc(a, EXCHANGE_ID);
     if (!id || !type.ptr) return false;
     exchange_id(x, id);
-    return stream_add_default(reply, a, SLICE("x-request-id"), slice_of(id, EXCHANGE_ID)) &&
+    return stream_add_coding(x, spec, headers, reply) &&
+           stream_add_default(reply, a, SLICE("x-request-id"), slice_of(id, EXCHANGE_ID)) &&
            stream_add_default(reply, a, SLICE("content-type"), type) &&
            stream_add_default(reply, a, SLICE("cache-control"), SLICE("no-store, no-transform")) &&
            stream_add_default(reply, a, SLICE("x-accel-buffering"), SLICE("no"));
@@ -47,6 +65,8 @@ static void stream_free(struct stream *s)
     timer_stop(&s->heartbeat);
     timer_stop(&s->limit);
     buf_reset(&s->pending);
+    buf_reset(&s->compressed);
+    compress_free(s->compress);
     mem_free(s);
 }
 
@@ -116,12 +136,16 @@ struct stream *stream_open(struct stream_host *host, struct exchange *x,
     struct reply reply;
     if (stream_is_refused(host->total, x)) return NULL;
     s = mem_zalloc(sizeof *s);
-    if (!s || !stream_make_reply(x, spec, status, headers, &reply)) {
+    bool is_compressed = stream_is_compressed(x, spec, headers);
+    struct compress *compress = is_compressed ? compress_new() : NULL;
+    if (!s || (is_compressed && !compress) ||
+        !stream_make_reply(x, spec, status, headers, &reply)) {
+        compress_free(compress);
         mem_free(s);
         exchange_error(x, 503, NULL, NULL);
         return NULL;
     }
-    *s = (struct stream){.host = host, .x = x, .spec = *spec, .reply = reply};
+    *s = (struct stream){.host = host, .x = x, .spec = *spec, .reply = reply, .compress = compress};
     list_append(&host->streams, &s->node);
     host->count++;
     atomic_fetch_add_explicit(host->total, 1, memory_order_relaxed);
@@ -223,13 +247,28 @@ bool stream_write_line(struct stream *s, struct slice line)
     return stream_noted(s, ok, was_empty);
 }
 
-static void stream_give(struct stream *s)
+// What is pending, compressed when the client accepts that. A stream whose bytes cannot be
+// compressed for want of memory is aborted: the client could make nothing of what comes after.
+static bool stream_give_body(struct stream *s, bool is_end)
+{
+    if (!s->compress) {
+        exchange_body(s->x, buf_slice(&s->pending));
+        return true;
+    }
+    if (s->pending.len == 0 && !is_end) return true;
+    s->compressed.len = 0;
+    if (!compress_write(s->compress, buf_slice(&s->pending), is_end, &s->compressed)) return false;
+    exchange_body(s->x, buf_slice(&s->compressed));
+    return true;
+}
+
+static void stream_give(struct stream *s, bool is_end)
 {
     if (!s->is_headed) {
         s->is_headed = true;
         exchange_head(s->x, &s->reply);
     }
-    exchange_body(s->x, buf_slice(&s->pending));
+    if (!stream_give_body(s, is_end)) stream_abort(s);
     s->pending.len = 0;
     s->last_push = s->x->loop->now;
 }
@@ -237,7 +276,7 @@ static void stream_give(struct stream *s)
 void stream_push(struct stream *s)
 {
     if (!stream_is_open(s)) return;
-    stream_give(s);
+    stream_give(s, false);
     exchange_flush(s->x);
     if (s->pending.cap > 4 * STREAM_FULL) buf_reset(&s->pending);
 }
@@ -257,7 +296,8 @@ void stream_end(struct stream *s, int64_t retry)
         stream_send_event(s, &(struct sse_event){.retry = retry});
         if (!stream_is_open(s)) return;
     }
-    stream_give(s);
+    stream_give(s, true);
+    if (s->is_ended) return;
     s->is_ended = true;
     exchange_end(s->x);
 }

@@ -7,6 +7,7 @@
 #define PHOTON_SERVE_STREAM_H
 
 #include "http/exchange.h"
+#include "serve/compress.h"
 #include "text/sse.h"
 #include "wire/timer.h"
 
@@ -21,6 +22,7 @@ struct stream_spec {
     int64_t retry;             // ms, sent first; -1: none (SSE only)
     size_t buffer;             // high-water mark in bytes
     uint64_t max_duration;     // ms; 0: none
+    bool compresses;           // gzip for clients that accept it, flushed at every push
     bool reconnects;           // at a reload it is ended cleanly, so that the client comes again
 };
 
@@ -39,6 +41,8 @@ struct stream {
     struct stream_spec spec;
     struct reply reply; // the head, until it is given; in the exchange's arena
     struct buf pending;
+    struct compress *compress; // NULL: the bytes leave as they are
+    struct buf compressed;
     uint64_t pending_since; // uv_hrtime of the oldest pending byte
     uint64_t pending_ticks; // when the clock was last asked
     uint64_t last_push;     // loop->now
