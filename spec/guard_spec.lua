@@ -88,6 +88,11 @@ describe("the time guard", function()
     assert.is_true(server:has_logged "app.lua:24: handler ran over lua_budget (0.2 s) without waiting")
   end)
 
+  it("names the route where only the jump has", function()
+    assert_stopped "/empty-loop"
+    assert.is_true(server:has_logged "GET /empty-loop (")
+  end)
+
   it("is not outlived by a pcall", function() assert_stopped "/caught" end)
 
   it("breaks a stream off, without a clean end", function()

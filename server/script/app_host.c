@@ -173,6 +173,26 @@ bool app_is_empty(const struct app_host *host)
     return list_is_empty(&host->parts);
 }
 
+// Compiled code knows no line; the route says where to look.
+static void app_log_loss(const struct vm *vm, unsigned worker)
+{
+    const struct task *t = vm->current;
+    const struct exchange *x = t && t->slot ? t->slot->x : NULL;
+    const struct route *route = x ? x->route : NULL;
+    struct buf where = {0};
+    if (route) {
+        buf_append_format(&where, "%.*s %.*s (%.*s)", (int)route->method.len, route->method.ptr,
+                          (int)route->pattern.len, route->pattern.ptr, (int)route->place.len,
+                          route->place.ptr);
+    }
+    log_write(
+        LOG_ERROR,
+        "%.*s ran over lua_budget and could not be stopped by an error; it has cost worker %u "
+        "its Lua VM (%zu bytes): its requests get 503 and a fresh VM takes over",
+        where.len ? (int)where.len : 6, where.len ? where.ptr : "a task", worker, vm->memory);
+    buf_reset(&where);
+}
+
 // Every request of the lost VM gets its answer; its memory is left alone for ever, for nobody can
 // know in what state it is. A fresh VM takes over.
 void app_on_abandoned(struct vm *vm)
@@ -182,10 +202,7 @@ void app_on_abandoned(struct vm *vm)
     char error[APP_ERROR];
     counters_add(&vm->counters->vms_abandoned, 1);
     counters_add(&vm->counters->vm_leaked_bytes, (int64_t)vm->memory);
-    log_write(LOG_ERROR,
-              "code that could not be stopped has cost worker %u its Lua VM (%zu bytes); "
-              "its requests get 503 and a fresh VM takes over",
-              host->worker, vm->memory);
+    app_log_loss(vm, host->worker);
     task_abandon_all(vm);
     channel_lua_abandon(vm);
     luv_abandon(vm);
