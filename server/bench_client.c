@@ -229,6 +229,11 @@ static void client_on_eof(struct conn *conn)
         client_fail(c, BENCH_TRUNCATED, "closed before the end of the response");
 }
 
+static void client_on_drain(struct conn *conn)
+{
+    (void)conn; // nothing more is to be sent
+}
+
 static void client_on_close(struct conn *conn, enum conn_end how)
 {
     struct bench_client *c = conn->state;
@@ -245,6 +250,7 @@ static void client_on_close(struct conn *conn, enum conn_end how)
 static const struct conn_protocol client_protocol = {
     .on_bytes = client_on_bytes,
     .on_eof = client_on_eof,
+    .on_drain = client_on_drain,
     .on_close = client_on_close,
 };
 

@@ -59,7 +59,7 @@ describe("the command line", function()
     local output, errors, status = run "--help"
     assert.equal(0, status)
     assert.equal("", errors)
-    for _, name in ipairs { "serve", "test", "routes", "check", "reload", "version" } do
+    for _, name in ipairs { "serve", "test", "routes", "check", "reload", "bench", "version" } do
       assert.truthy(output:find("\n  " .. name .. " +%l"), name)
       local help, _, code = run(name .. " --help")
       assert.equal(0, code)
