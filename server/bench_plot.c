@@ -133,7 +133,7 @@ static void plot_marks(struct bench_page *p, const struct histogram *h, struct p
         double share;
         const char *name;
     } marks[] = {{0.5, "p50"}, {0.99, "p99"}, {0.9, "p90"}, {0.999, "p99.9"}};
-    double taken[4];
+    double taken[4] = {0};
     unsigned count = 0;
     for (unsigned i = 0; i < 4; i++) {
         double at = plot_at(s, (double)histogram_at(h, marks[i].share));
