@@ -46,7 +46,7 @@ ci:
 
 bench:
 	+@server/tools/deps build bench
-	@$(MAKE) $B/photon $(PROGRAMS)
+	@$(MAKE) $B/photon $(BENCHES)
 	+@bench/run $B
 
 lint:

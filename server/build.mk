@@ -8,7 +8,8 @@ TEST_SRC  := $(filter server/base/% server/text/% server/serve/router% server/se
 LUA_LIB   := $(wildcard photon.lua) $(sort $(shell find lua -name '*.lua' 2>/dev/null))
 LUA_ALL   := $(LUA_LIB) $(shell find apps spec bench -name '*.lua' 2>/dev/null)
 C_ALL     := $(shell find server spec bench -name '*.[ch]' 2>/dev/null)
-PROGRAMS  := $(patsubst %.c,$B/%,$(wildcard bench/*.c) $(wildcard spec/programs/*.c))
+PROGRAMS  := $(patsubst %.c,$B/%,$(wildcard spec/programs/*.c))
+BENCHES   := $(patsubst %.c,$B/%,$(wildcard bench/*.c))
 FUZZERS   := $(patsubst %.c,build/fuzz/%,$(wildcard spec/fuzz/fuzz_*.c))
 
 # What it is made of ------------------------------------------------------------------------------
@@ -22,19 +23,22 @@ LUA_LIBDIR := $(shell pkg-config --variable=libdir luajit 2>/dev/null)
 WARN     := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 CPPFLAGS := -D_GNU_SOURCE= -Iserver $(addprefix -isystem ,$(LUA_INC) /usr/include/lua5.1 $(LLHTTP_INC)) \
             $(if $(HOSTILE),-DPHOTON_HOSTILE) $(EXTRA_CPPFLAGS)
-CFLAGS   := -std=gnu11 -g $(OPT) $(if $(LTO),$(LTO) -ffat-lto-objects) $(WARN) -fno-omit-frame-pointer -pthread \
+CFLAGS   := -std=gnu11 -g $(OPT) $(LTO) $(WARN) -fno-omit-frame-pointer -pthread \
             $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all) $(EXTRA_CFLAGS)
 LIBS     := -luv -lz $(LLHTTP_LIB) -lm -ldl
 
-PIC        := $(patsubst %.c,$B/pic/%.o,$(TEST_SRC)) $(LLHTTP_SRC:%=$B/pic/llhttp/%.o)
+ROOM_SRC   := $(filter-out server/main.c,$(SRC))
 LLHTTP_OBJ := $(LLHTTP_SRC:%=$B/llhttp/%.o)
-ROOMS      := $(patsubst %.c,$B/%.o,$(filter-out server/main.c,$(SRC))) $(LLHTTP_OBJ) \
-              $B/embedded.o $B/luajit.o
+ROOMS      := $(ROOM_SRC:%.c=$B/%.o) $(LLHTTP_OBJ) $B/embedded.o $B/luajit.o
+# The same without LTO, for the test library and for the specs' programs, which would take long to link.
+PIC_LLHTTP := $(LLHTTP_SRC:%=$B/pic/llhttp/%.o)
+PIC_ROOMS  := $(ROOM_SRC:%.c=$B/pic/%.o) $(PIC_LLHTTP) $B/embedded.o $B/luajit.o
 TEST_LIB   := $B/libphoton-test.so
 
 # Build -------------------------------------------------------------------------------------------
 .PHONY: FORCE
 .DELETE_ON_ERROR:
+.SECONDARY:
 
 # -rdynamic: Lua's C modules and FFI find LuaJIT's functions in the program itself.
 $B/photon: $B/server/main.o $(ROOMS)
@@ -54,20 +58,20 @@ $B/embedded.c: $B/embed $(LUA_LIB)
 	@echo "  EMBED $(words $(LUA_LIB)) Lua modules"
 	@$B/embed $@ $(LUA_LIB)
 $B/embedded.o: $B/embedded.c
-	@$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -fno-lto -fPIC -c -o $@ $<
 
 $B/%.o: %.c $B/flags
 	@echo "  CC $<"; mkdir -p $(@D)
 	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 $B/pic/%.o: %.c $B/flags
 	@mkdir -p $(@D)
-	@$(CC) $(CPPFLAGS) $(CFLAGS) -fno-lto -fPIC -DPHOTON_TEST -MMD -MP -c -o $@ $<
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -fno-lto -fPIC -MMD -MP -c -o $@ $<
 $(addprefix $B/llhttp/,llhttp.o api.o http.o): $B/llhttp/%.o: /usr/share/llhttp/%.c $B/flags
 	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -DLLHTTP_STRICT_MODE=1 -w -c -o $@ $<
 $(addprefix $B/pic/llhttp/,llhttp.o api.o http.o): $B/pic/llhttp/%.o: /usr/share/llhttp/%.c $B/flags
 	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -fno-lto -fPIC -DLLHTTP_STRICT_MODE=1 -w -c -o $@ $<
 
-$(TEST_LIB): $(PIC)
+$(TEST_LIB): $(TEST_SRC:%.c=$B/pic/%.o) $(PIC_LLHTTP)
 	@echo "  LINK $@"
 	@$(CC) $(CFLAGS) -fno-lto -shared -Wl,-Bsymbolic $(if $(SAN),,-Wl,-z,defs) -o $@ $^ $(LLHTTP_LIB) -lm
 
@@ -76,12 +80,12 @@ $(TEST_LIB): $(PIC)
 $B/bench/%: bench/%.c $B/flags
 	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $<
 $B/bench/router: bench/router.c $(patsubst %.c,$B/%.o,$(TEST_SRC)) $(LLHTTP_OBJ)
-	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -fno-lto -o $@ $^ $(LLHTTP_LIB) -lm
+	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $^ $(LLHTTP_LIB) -lm
 $B/bench/fanout: bench/fanout.c $(filter $B/llhttp/% $(addprefix $B/server/,base/% text/% wire/% http/% serve/%),$(ROOMS))
 	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $^ $(LIBS)
-$B/spec/programs/%: spec/programs/%.c $(ROOMS)
+$B/spec/programs/%: spec/programs/%.c $(PIC_ROOMS)
 	@mkdir -p $(@D)
-	@$(CC) $(CPPFLAGS) $(CFLAGS) -fno-lto -rdynamic -o $@ $^ -l:liblua5.1-luv.a -l:liblua5.1-cjson.a $(LIBS)
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -fno-lto -rdynamic -MMD -MP -MF $@.d -o $@ $(filter %.c %.o,$^) -l:liblua5.1-luv.a -l:liblua5.1-cjson.a $(LIBS)
 
 # Changed flags, and files that came or went, rebuild.
 $B/flags: FORCE
@@ -94,10 +98,10 @@ FUZZ_FLAGS := -std=gnu11 -g -O1 -fsanitize=address,undefined -fno-sanitize-recov
 FUZZ_OBJ   := $(patsubst %.c,build/fuzz/%.o,$(TEST_SRC)) $(LLHTTP_SRC:%=build/fuzz/llhttp/%.o)
 build/fuzz/%.o: %.c build/flags
 	@mkdir -p $(@D)
-	@clang $(CPPFLAGS) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -DPHOTON_TEST -MMD -MP -c -o $@ $<
+	@clang $(CPPFLAGS) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 build/fuzz/llhttp/%.o: /usr/share/llhttp/%.c build/flags
 	@mkdir -p $(@D)
 	@clang $(CPPFLAGS) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -DLLHTTP_STRICT_MODE=1 -w -c -o $@ $<
 $(FUZZERS): build/fuzz/%: %.c $(FUZZ_OBJ)
 	@mkdir -p $(@D)
-	@clang $(CPPFLAGS) $(FUZZ_FLAGS) -fsanitize=fuzzer -DPHOTON_TEST -o $@ $^ $(LLHTTP_LIB) -lm
+	@clang $(CPPFLAGS) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LLHTTP_LIB) -lm
