@@ -1,6 +1,7 @@
 #include "serve/channel_private.h"
 
 #include "base/mem.h"
+#include "serve/channel_log.h"
 #include "text/sse.h"
 
 enum { CHANNEL_FIRST_CAP = 8 };
@@ -24,11 +25,12 @@ void channel_lock_trimmed(struct channel *ch, uint64_t now)
 
 // Publishing -------------------------------------------------------------------------------------
 
-// Locks, with room for one more event; the larger array is allocated and freed outside of the lock.
-static bool channel_lock_with_room(struct channel *ch)
+// Locks, with room for `count` more events; the larger array is allocated and freed outside of the
+// lock.
+static bool channel_lock_with_room(struct channel *ch, size_t count)
 {
     pthread_mutex_lock(&ch->lock);
-    while (channel_ring_count(&ch->ring) == ch->ring.cap) {
+    while (channel_ring_count(&ch->ring) + count > ch->ring.cap) {
         size_t cap = ch->ring.cap;
         pthread_mutex_unlock(&ch->lock);
         size_t wanted = cap ? 2 * cap : CHANNEL_FIRST_CAP;
@@ -44,19 +46,25 @@ static bool channel_lock_with_room(struct channel *ch)
     return true;
 }
 
-static enum channel_result channel_check(struct channel *ch, struct slice event, struct slice data)
+bool channel_reserve(struct channel *ch, size_t count)
+{
+    bool ok = channel_lock_with_room(ch, count);
+    if (ok) channel_unlock(ch);
+    return ok;
+}
+
+enum channel_result channel_check(struct channel *ch, struct slice event, struct slice data)
 {
     uint32_t most = atomic_load_explicit(&ch->registry->max_event, memory_order_relaxed);
     if (sse_check(&(struct sse_event){.event = event})) return CHANNEL_BAD_EVENT;
     return event.len + data.len > most ? CHANNEL_TOO_LARGE : CHANNEL_OK;
 }
 
-// Appends the record (NULL: none) and marks the end (`is_last`).
-static enum channel_result channel_append(struct channel *ch, struct payload *record, bool is_last,
-                                          uint64_t now, uint64_t *sequence)
+enum channel_result channel_append(struct channel *ch, struct payload *record, bool is_last,
+                                   uint64_t now, uint64_t *sequence)
 {
     struct payload *dropped[CHANNEL_DROP];
-    if (!channel_lock_with_room(ch)) return CHANNEL_NO_MEMORY;
+    if (!channel_lock_with_room(ch, 1)) return CHANNEL_NO_MEMORY;
     if (ch->is_finished) {
         channel_unlock(ch);
         return CHANNEL_IS_FINISHED;
@@ -97,12 +105,19 @@ static enum channel_result channel_add(struct channel *ch, struct slice event, s
 enum channel_result channel_publish(struct channel *ch, struct slice event, struct slice data,
                                     uint64_t now, uint64_t *sequence)
 {
+    if (channel_is_durable(ch)) return CHANNEL_IS_DURABLE;
     return channel_add(ch, event, data, false, now, sequence);
 }
 
 enum channel_result channel_finish(struct channel *ch, bool has_event, struct slice event,
                                    struct slice data, uint64_t now, uint64_t *sequence)
 {
+    struct channel_log_job *job;
+    if (channel_is_durable(ch)) {
+        if (sequence) *sequence = 0;
+        return channel_log_publish(ch, has_event ? CHANNEL_LOG_FINISH : CHANNEL_LOG_END, event,
+                                   data, NULL, &job);
+    }
     if (!has_event) return channel_append(ch, NULL, true, now, sequence);
     return channel_add(ch, event, data, true, now, sequence);
 }

@@ -42,6 +42,10 @@ enum channel_result {
     CHANNEL_BAD_EVENT, // CR, LF or NUL in the event's name
     CHANNEL_TOO_LARGE, // max_event
     CHANNEL_IS_FINISHED,
+    CHANNEL_IS_DURABLE,  // it has a log (channel_log)
+    CHANNEL_LOG_CHANGED, // it has another log, or events that are in none
+    CHANNEL_LOG_FAILED,  // its log cannot be opened, or written
+    CHANNEL_LOG_BUSY,    // too much waits for the disk
 };
 
 // One line of English for users.
@@ -87,12 +91,13 @@ struct slice channel_name(const struct channel *ch);
 // Publishing -------------------------------------------------------------------------------------
 
 // Appends an event (`event` may be empty) and has every worker with readers told. Its sequence
-// comes in *sequence (which may be NULL).
+// comes in *sequence (which may be NULL). CHANNEL_IS_DURABLE: channel_log_publish does it.
 enum channel_result channel_publish(struct channel *ch, struct slice event, struct slice data,
                                     uint64_t now, uint64_t *sequence);
 
 // A last event (`has_event`), then the clean end: readers end when they have it all; nothing can be
-// published any more. CHANNEL_IS_FINISHED the second time.
+// published any more. CHANNEL_IS_FINISHED the second time. A durable channel finishes when that is
+// on the disk: CHANNEL_OK is then only that it is on its way, and the sequence 0.
 enum channel_result channel_finish(struct channel *ch, bool has_event, struct slice event,
                                    struct slice data, uint64_t now, uint64_t *sequence);
 bool channel_is_finished(struct channel *ch);

@@ -1,6 +1,7 @@
 // How a worker hears of a channel: links, the list of those that were told of something, watches.
 #include <assert.h>
 #include "base/mem.h"
+#include "serve/channel_log.h"
 #include "serve/channel_private.h"
 
 // Telling, from any thread -----------------------------------------------------------------------
@@ -218,6 +219,7 @@ void channel_worker_run(struct channel_worker *w)
 {
     struct list ready, *node;
     if (!w->is_open) return;
+    channel_log_tell(w);
     channel_worker_look(w);
     list_init(&ready);
     list_move_all(&ready, &w->ready);
@@ -241,6 +243,7 @@ void channel_worker_open(struct channel_worker *w, struct loop *loop, _Atomic ui
     list_init(&w->walks);
     list_init(&w->ready);
     list_init(&w->dirty);
+    list_init(&w->done);
     pthread_mutex_init(&w->lock, NULL);
     w->is_open = true;
 }
@@ -250,6 +253,7 @@ void channel_worker_close(struct channel_worker *w)
     if (!w->is_open) return;
     assert(list_is_empty(&w->links) && list_is_empty(&w->subscribers));
     loop_forget(&w->turn);
+    channel_log_settle(w);
     buf_reset(&w->scratch);
     pthread_mutex_destroy(&w->lock);
     w->is_open = false;

@@ -18,12 +18,14 @@ struct channel_registry {
     struct channel **table;
     uint32_t table_cap, count, max_channels;
     uint64_t seed, serial;
+    struct channel_log *log;
     struct list idle;  // channels that nobody holds, kept for what replay promises
     struct list loose; // those that keep only a backlog: the first to go
 };
 
 struct channel {
     struct channel_registry *registry;
+    struct channel_log_file *_Atomic log; // of a durable one; it stays
     char epoch[CHANNEL_EPOCH];
     _Atomic uint32_t refs; // from and to 0 only under the registry's lock, like what follows
     uint32_t hash;
@@ -128,6 +130,16 @@ static inline void channel_unlock(struct channel *ch)
 {
     pthread_mutex_unlock(&ch->lock);
 }
+
+// What is wrong with an event; CHANNEL_OK: nothing.
+enum channel_result channel_check(struct channel *ch, struct slice event, struct slice data);
+
+// Appends the record (NULL: none), which it takes when all is well, and marks the end (`is_last`).
+enum channel_result channel_append(struct channel *ch, struct payload *record, bool is_last,
+                                   uint64_t now, uint64_t *sequence);
+
+// Room for so many more events, as long as nobody else appends. False when there is no memory.
+bool channel_reserve(struct channel *ch, size_t count);
 
 // Retained events from `from` on, under the lock: at most `max`, none of or after `until`.
 size_t channel_snapshot(struct channel *ch, uint64_t from, uint64_t until, struct payload **to,

@@ -3,6 +3,7 @@
 #include <sys/random.h>
 #include <time.h>
 #include "base/mem.h"
+#include "serve/channel_log.h"
 #include "serve/channel_private.h"
 
 enum {
@@ -71,6 +72,10 @@ const char *channel_result_text(enum channel_result result)
         [CHANNEL_BAD_EVENT] = "event must not contain CR, LF or NUL",
         [CHANNEL_TOO_LARGE] = "the event is too large (max_event)",
         [CHANNEL_IS_FINISHED] = "the channel is finished",
+        [CHANNEL_IS_DURABLE] = "the channel has a log",
+        [CHANNEL_LOG_CHANGED] = "a channel that is in use cannot be given another log",
+        [CHANNEL_LOG_FAILED] = "the channel's log cannot be written",
+        [CHANNEL_LOG_BUSY] = "too much waits for the disk",
     };
     return texts[result];
 }
@@ -123,6 +128,7 @@ static void channel_free(struct channel *ch)
     assert(list_is_empty(&ch->links));
     for (uint64_t i = ch->ring.first; i != ch->ring.next; i++)
         payload_release(channel_ring_at(&ch->ring, i)->record);
+    if (ch->log) channel_log_close(ch->log);
     mem_free(ch->ring.items);
     mem_free(ch->members);
     pthread_mutex_destroy(&ch->lock);
@@ -304,6 +310,7 @@ static bool channel_registry_is_held(const struct channel_registry *r)
 // Whoever still holds a channel (a virtual machine that was given up) keeps the registry too.
 void channel_registry_free(struct channel_registry *r)
 {
+    if (r) channel_log_drain(r->log); // what is still to be written holds its channel
     if (!r || channel_registry_is_held(r)) return;
     for (uint32_t i = 0; i < r->table_cap; i++) {
         for (struct channel *ch = r->table[i], *next; ch; ch = next) {
@@ -311,6 +318,7 @@ void channel_registry_free(struct channel_registry *r)
             channel_free(ch);
         }
     }
+    channel_log_free(r->log);
     pthread_mutex_destroy(&r->lock);
     mem_free(r->table);
     mem_free(r);

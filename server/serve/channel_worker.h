@@ -34,8 +34,10 @@ struct channel_worker {
     uint32_t count;                   // of subscribers
     bool is_open, has_thread;         // `thread` is known
     pthread_t thread;                 // the worker's own
-    pthread_mutex_t lock;             // of `dirty`
+    _Atomic uint32_t jobs;            // that are with the thread of a channel_log
+    pthread_mutex_t lock;             // of `dirty` and `done`
     struct list dirty;                // links that were told of something
+    struct list done;                 // jobs that have come back
 };
 
 // Embedded. The owner calls channel_worker_run in its loop's on_wake. `total`: the server's count

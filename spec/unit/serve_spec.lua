@@ -3,7 +3,8 @@ local programs = require "spec.programs"
 local settings = require "photon.settings"
 
 for _, name in ipairs { "serve_fixed", "serve_metrics", "serve_config", "serve_processors", "channel_reading",
-  "channel_names", "channel_wire", "channel_flow", "serve_journal" } do
+  "channel_names", "channel_wire", "channel_flow", "serve_journal",
+  "channel_log" } do
   describe(name, function() programs.define(name, it) end)
 end
 
