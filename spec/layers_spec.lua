@@ -11,8 +11,8 @@ local FLOORS = {
   { name = "wire", rooms = "wheel loop timer conn connector listener file" },
   { name = "http", rooms = "exchange http1 memory" },
   { name = "serve", rooms = "router fixed files compress stream journal channel shared metrics config server" },
-  { name = "script", rooms = "embedded library guard json pack vm logging metrics shared task luv offload request result "
-    .. "stream channel task_wait vm_slot core app testing" },
+  { name = "script", rooms = "embedded library guard json pack vm logging metrics shared task luv offload "
+    .. "request result stream channel task_wait vm_slot core app testing" },
   { name = "", rooms = "sockets worker acceptor reload control watch service supervisor bench cmd main" },
 }
 

@@ -45,7 +45,7 @@ struct app_host {
     struct timer check;   // looks which retired parts can be closed
     struct stream_host streams;
     struct channel_worker *channels; // the worker's; set by the owner
-    struct http1_host *http1; // learns new limits at a swap; may be NULL (tests)
+    struct http1_host *http1;        // learns new limits at a swap; may be NULL (tests)
     // on_start of the current part has ended: well (error is NULL) or not. May be NULL.
     void (*on_started)(struct app_host *host, const char *error);
 };

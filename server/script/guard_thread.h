@@ -1,6 +1,6 @@
-// guard_thread: threads that run Lua, with room for Lua's recursion on the C stack. LuaJIT bounds the
-// stack of a coroutine in Lua only: string.gsub that calls itself 4,000 times takes 63 MB of the C
-// stack, and coroutines that resume one another take it without any bound.
+// guard_thread: threads that run Lua, with room for Lua's recursion on the C stack. LuaJIT bounds
+// the stack of a coroutine in Lua only: string.gsub that calls itself 4,000 times takes 63 MB of
+// the C stack, and coroutines that resume one another take it without any bound.
 #ifndef PHOTON_SCRIPT_GUARD_THREAD_H
 #define PHOTON_SCRIPT_GUARD_THREAD_H
 

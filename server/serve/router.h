@@ -19,7 +19,14 @@
 enum { ROUTER_MAX_PARAMS = 64 };
 
 // What stands behind a pattern. The router only carries `kind` and `target`; who serves reads them.
-enum route_kind { ROUTE_FIXED, ROUTE_LUA, ROUTE_STREAM, ROUTE_METRICS, ROUTE_HEALTH, ROUTE_CHANNEL };
+enum route_kind {
+    ROUTE_FIXED,
+    ROUTE_LUA,
+    ROUTE_STREAM,
+    ROUTE_METRICS,
+    ROUTE_HEALTH,
+    ROUTE_CHANNEL
+};
 
 struct route {
     struct slice method;  // "GET", … or "*" for a route of any method
