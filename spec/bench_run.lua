@@ -1,0 +1,48 @@
+-- What the specs of `photon bench` share: the server that it measures (spec/bench_app.lua), and how
+-- it is run.
+local cjson = require "cjson"
+local live = require "spec.live"
+
+local bench = {}
+
+function bench.read(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read "*a"
+  file:close()
+  return text
+end
+
+function bench.write(path, text)
+  local file = assert(io.open(path, "wb"))
+  file:write(text)
+  file:close()
+end
+
+function bench.start()
+  bench.server = live.start { app = "spec/bench_app.lua" }
+  bench.ports = cjson.decode(bench.server:get("/ports").body)
+  bench.folder = live.folder()
+end
+
+function bench.stop()
+  bench.server:stop()
+  os.execute("rm -rf " .. bench.folder)
+end
+
+-- The server that answers in one of the ways of spec/bench_app.lua.
+function bench.url_of(way)
+  return ("http://127.0.0.1:%d/"):format(bench.ports[way])
+end
+
+-- Runs bench: standard output, standard error, exit status. A % in the arguments is this server.
+function bench.run(arguments)
+  local here = "http://127.0.0.1:" .. bench.server.port
+  local command = live.command("bench " .. arguments:gsub("%%", here))
+  local pipe = io.popen(("timeout 60 %s 2>%s/err </dev/null; echo exit $?"):format(command, bench.folder))
+  local text = pipe:read "*a"
+  pipe:close()
+  local output, status = text:match "^(.-)exit (%d+)\n$"
+  return output, bench.read(bench.folder .. "/err"), tonumber(status)
+end
+
+return bench
