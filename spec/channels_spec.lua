@@ -515,11 +515,16 @@ describe("options", function()
 
   it("are checked", function()
     for _, wrong in ipairs { { replay = -1 }, { replay = "x" }, { replay = 0.5 }, { replay_age = 0 },
-      { backlog = "x" }, { slow = "fast" }, { keep = 1 }, { log = "news.log" } } do
+      { backlog = "x" }, { slow = "fast" }, { keep = 1 }, { log = "" }, { log = true } } do
       assert.has_error(function() photon.channel("y", wrong) end)
     end
-    local _, message = pcall(photon.channel, "y", { log = "news.log" })
-    assert.truthy(message:find("kept in memory only", 1, true), message)
+    local _, message = pcall(photon.channel, "y", { log = 7 })
+    assert.truthy(message:find("log is the path of a file", 1, true), message)
+  end)
+
+  it("write no log here", function()
+    local ch = photon.channel("logged", { log = "/nowhere/at/all.log" })
+    assert.truthy(ch:publish "x")
   end)
 
   it("go with a name", function()

@@ -54,8 +54,17 @@ local checks = {
   replay_age = function(value) return is_number(value, 0.001), "a number of seconds above 0" end,
   backlog = function(value) return settings.bytes(value) ~= nil, "a number of bytes" end,
   slow = function(value) return value == "gap" or value == "close", '"gap" or "close"' end,
-  log = function() return false, "not there yet: channels are kept in memory only" end,
+  log = function(value)
+    return type(value) == "string" and #value > 0 and #value <= 4096 and not value:find "%z", "the path of a file"
+  end,
 }
+
+-- A path is relative to the app's folder.
+local function resolve(path)
+  local file = package.loaded["photon.loader"] and package.loaded["photon.loader"].file
+  local folder = type(file) == "string" and file:match "^.*/"
+  return path:sub(1, 1) ~= "/" and folder and folder .. path or path
+end
 
 -- The options as C takes them, and as one text to compare them by; nil and what is wrong.
 local function read_options(given)
@@ -68,7 +77,8 @@ local function read_options(given)
   end
   local read = { given.replay or 0, math.ceil((given.replay_age or 0) * 1000),
     settings.bytes(given.backlog or BACKLOG), given.slow == "close" }
-  read.text = ("%.0f %.0f %.0f %s"):format(read[1], read[2], read[3], tostring(read[4]))
+  read.log = given.log and resolve(given.log)
+  read.text = ("%.0f %.0f %.0f %s %s"):format(read[1], read[2], read[3], tostring(read[4]), tostring(read.log))
   return read
 end
 
@@ -85,6 +95,19 @@ local function open(name, options)
     channel, why = open_once(name, options)
   end
   return channel, why
+end
+
+-- What C answers with, or what it has the task wait for.
+local function outcome(done, what)
+  if done ~= false then return done, what end
+  wait()
+  return core.channel_outcome(what)
+end
+
+-- Gives the channel its log, at load too: what is wrong with the file is told before anything is
+-- served. True; or nil and a message.
+local function attach(channel, options)
+  return outcome(core.channel_attach(channel, options.log, options[1], options[2], options[3], options[4]))
 end
 
 local function refuse_conflict(name, here, there)
@@ -114,7 +137,7 @@ local function declare(name, options, level)
   declared[name] = { place = here, options = options }
 end
 
--- The channel of that name; made when there is none. options: replay, replay_age, backlog, slow.
+-- The channel of that name; made when there is none. options: replay, replay_age, backlog, slow, log.
 function M.open(name, given)
   if type(name) ~= "string" then error("photon.channel takes a name, not " .. type(name), 2) end
   local options, wrong
@@ -127,11 +150,35 @@ function M.open(name, given)
   if options and is_loading then declare(name, options, 2) end
   local channel, why = open(name, not is_loading and options or nil)
   if not channel then refuse(name, why, 2) end
+  if options and options.log then
+    local ok, problem = attach(channel, options)
+    if not ok then error(("photon.channel %q: %s"):format(name, problem), 2) end
+  end
   if options then places[channel], newest[name] = place_at(2), channel end
   return channel
 end
 
 M.is_channel = core.channel_is
+
+-- Publishing --------------------------------------------------------------------------------------
+
+local publish, finish = Channel.publish, Channel.finish
+local is_durable, write, write_end = core.channel_is_durable, core.channel_write, core.channel_write_end
+
+-- publish(data), publish(event, data): the id; or nil and a message. Where the channel has a log, the
+-- task waits until the event is on the disk.
+function Channel:publish(...)
+  if is_durable(self) then return outcome(write(self, ...)) end
+  return publish(self, ...)
+end
+
+-- A last event, if there is one, then the end.
+function Channel:finish(...)
+  if not is_durable(self) then return finish(self, ...) end
+  local id, why = outcome(write_end(self, ...))
+  if id then core.channel_unclaim(self) end
+  return id, why
+end
 
 -- Reading -----------------------------------------------------------------------------------------
 
@@ -211,7 +258,7 @@ function Hook:stop()
   hooks[self.id or 0] = nil
 end
 
-local function attach(hook)
+local function attach_hook(hook)
   if hook.is_stopped then return end
   last_hook = last_hook + 1
   hook.id, hooks[last_hook] = last_hook, hook
@@ -225,7 +272,7 @@ local function add_hook(channel, fn, is_leave, name)
     channel:subscribers() -- raises when it is no channel
     pending[#pending + 1] = hook
   elseif not starting or starting ~= core.current() then
-    attach(hook)
+    attach_hook(hook)
   end
   return hook
 end
@@ -256,6 +303,9 @@ end
 function M.start(is_first_worker)
   for name, each in pairs(declared) do
     local channel, why = open(name, each.options)
+    local ok, problem = true, nil
+    if channel and each.options.log then ok, problem = attach(channel, each.options) end
+    if not ok then core.log.error(("photon.channel %q: %s"):format(name, problem)) end
     if channel then
       places[channel], newest[name] = each.place, channel
     elseif why == "conflict" then
@@ -265,7 +315,7 @@ function M.start(is_first_worker)
   local list = pending
   pending = {}
   for _, hook in ipairs(list) do
-    if is_first_worker then attach(hook) end
+    if is_first_worker then attach_hook(hook) end
   end
   if not is_first_worker then starting = core.current() end
 end

@@ -339,4 +339,5 @@ void channel_lua_open(lua_State *L, struct vm *vm)
     channel_lua_open_reading(L, vm);
     channel_lua_open_members(L, vm);
     channel_lua_open_serving(L, vm);
+    channel_lua_open_durable(L, vm);
 }

@@ -40,5 +40,6 @@ bool channel_lua_push_event(lua_State *L, struct vm *vm, const struct payload *r
 void channel_lua_open_reading(lua_State *L, struct vm *vm);
 void channel_lua_open_members(lua_State *L, struct vm *vm);
 void channel_lua_open_serving(lua_State *L, struct vm *vm);
+void channel_lua_open_durable(lua_State *L, struct vm *vm);
 
 #endif
