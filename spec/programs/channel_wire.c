@@ -26,6 +26,7 @@ struct site {
     struct channel *channel;
     struct channel_terms terms;
     _Atomic uint32_t streams;
+    unsigned served;
 };
 
 static struct site site;
@@ -39,6 +40,7 @@ struct client {
 static void on_serve(struct handler *self, struct exchange *x)
 {
     (void)self;
+    site.served++;
     channel_subscribe(&site.worker, x, &site.channel, 1, &site.terms);
 }
 
@@ -48,11 +50,13 @@ static void on_serve_payloads(struct handler *self, struct exchange *x)
     struct reply reply = {.status = 200, .content_length = -1};
     struct payload *list[2] = {payload_new_copy(SLICE("plain")), payload_new_copy(SLICE("framed"))};
     (void)self;
+    site.served++;
     http1_write_frame(list[1]);
     exchange_head(x, &reply);
     exchange_body_payload(x, list[0]);
     exchange_body_payload(x, list[1]);
-    EQUAL(exchange_payloads(x, list, 2), 2);
+    // A full socket takes none or one: the others are staged behind it.
+    for (size_t i = exchange_payloads(x, list, 2); i < 2; i++) exchange_body_payload(x, list[i]);
     exchange_end(x);
     payload_release(list[0]);
     payload_release(list[1]);
@@ -101,7 +105,8 @@ static void connect_client(struct client *c, const char *version, int room)
     CHECK(http1_accept(&site.http, pair[0], &peer));
     int len = snprintf(text, sizeof text, "GET / HTTP/%s\r\nhost: x\r\n\r\n", version);
     CHECK(send(c->fd, text, (size_t)len, MSG_NOSIGNAL) == len);
-    turns(4);
+    unsigned before = site.served;
+    for (int i = 0; i < 5000 && site.served == before; i++) turns(1);
 }
 
 // Reads at most `most` bytes; what has come so far.
@@ -324,7 +329,7 @@ static void test_lost(void)
     turns(2);
     close(c.fd);
     c.fd = -1;
-    turns(4);
+    turns(50);
     EQUAL(channel_subscribers(site.channel), 1);
     receive_all(&other);
     bool is_whole;
