@@ -122,7 +122,7 @@ static void bench_run_watch_signal(struct bench_run *run, uv_signal_t *handle, i
 {
     uv_signal_init(&run->loop.uv, handle);
     handle->data = run;
-    uv_signal_start_oneshot(handle, bench_run_on_signal, number); // a second one ends the program
+    uv_signal_start(handle, bench_run_on_signal, number);
 }
 
 static bool bench_run_open(struct bench_run *run)

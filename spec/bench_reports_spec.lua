@@ -45,7 +45,7 @@ describe("photon bench", function()
 
   it("ends early when it is interrupted, and tells what it knows", function()
     local command = live.command(("bench --json -d 60 -c 2 http://127.0.0.1:%d/open"):format(bench.server.port))
-    local pipe = io.popen("timeout -s INT 2 " .. command)
+    local pipe = io.popen("timeout --foreground -s INT 2 " .. command)
     local result = cjson.decode(pipe:read "*a")
     pipe:close()
     assert.equal(2, result.streams.open)
