@@ -23,6 +23,16 @@ struct generation {
 struct app_part *app_load_part(struct generation *g, unsigned index, struct loop *loop,
                                struct counters *counters, char error[APP_ERROR]);
 
+// A copy of the text with its NUL; NULL when there is no memory.
+char *app_copy(const char *text, size_t len);
+
+// The rooms' functions and the app's own, for vm_new.
+void app_open_functions(lua_State *L, struct vm *vm);
+
+// Runs the app's files in the part's VM and takes what they compiled to. False when something
+// failed; *is_lost when the VM must not be touched any more.
+bool app_run_files(struct app_part *part, bool *is_lost, char error[APP_ERROR]);
+
 // Frees the part, its VM (when it owns it), and its share of the generation. Any thread.
 void app_part_free(struct app_part *part);
 
