@@ -1,12 +1,8 @@
 #include "script/app_private.h"
 
 #include <sys/stat.h>
-#include "base/log.h"
 #include "base/mem.h"
 #include "script/channel.h"
-#include "script/core.h"
-#include "script/guard.h"
-#include "script/library.h"
 #include "script/task.h"
 #include "serve/fixed.h"
 

@@ -1,15 +1,10 @@
 // Running an app's files in a fresh VM, and taking what they compiled to.
-#include "script/app_private.h"
-
-#include <sys/stat.h>
 #include "base/log.h"
 #include "base/mem.h"
-#include "script/channel.h"
+#include "script/app_private.h"
 #include "script/core.h"
 #include "script/guard.h"
-#include "script/library.h"
 #include "script/task.h"
-#include "serve/fixed.h"
 
 static void app_set_path(lua_State *L, const char *field, const char *dir, const char *patterns)
 {
