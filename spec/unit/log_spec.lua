@@ -11,16 +11,14 @@ local STAMP = "^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%d%.%d%d%dZ "
 local O_RDWR, O_NONBLOCK = 2, 2048
 
 for _, declaration in ipairs {
-  "int dup(int fd);", "int dup2(int from, int to);", "int close(int fd);",
-  "int open(const char *path, int flags, ...);",
-  "int pipe2(int fds[2], int flags);", "long read(int fd, void *to, size_t len);", "int fork(void);",
+  "int dup(int fd);", "int dup2(int from, int to);", "int close(int fd);", "int pipe2(int fds[2], int flags);",
+  "int open(const char *path, int flags, ...);", "long read(int fd, void *to, size_t len);", "int fork(void);",
   "int waitpid(int pid, int *status, int options);", "void _exit(int status);", "int usleep(unsigned micros);",
 } do
   pcall(ffi.cdef, declaration)
 end
 
 local C = ffi.C
-
 -- Runs work() while standard error is `fd`.
 local function lend(fd, work)
   io.stderr:flush()
