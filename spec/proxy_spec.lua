@@ -1,0 +1,159 @@
+-- The nginx configuration of docs/streaming.md, before a real server: events pass one by one, ends stay
+-- what they are, and a client that leaves is noticed.
+local ffi = require "ffi"
+local lib = require "spec.lib"
+local live = require "spec.live"
+local socket = require "spec.socket"
+
+local NGINX = "/usr/sbin/nginx"
+
+-- Each event but the first waits until a client has asked for it.
+local APP = [[
+local photon = require "photon"
+local app = photon.app()
+local state = photon.shared "state"
+
+app:sse("/events", function(stream)
+  stream:on_close(function() state:incr("closed", 1) end)
+  for i = 1, 20 do
+    while (state:get "wanted" or 1) < i do photon.sleep(0.002) end
+    if not stream:send(i) then return end
+  end
+end)
+app:sse("/endless", function(stream)
+  stream:on_close(function() state:incr("gone", 1) end)
+  stream:send "here"
+  photon.sleep(3600)
+end)
+app:sse("/broken", function(stream)
+  stream:send "one"
+  photon.sleep(0.01)
+  error "on purpose"
+end)
+app:post("/want/:n", function(req) state:set("wanted", tonumber(req.params.n)) end)
+app:get("/state/:name", function(req) return tostring(state:get(req.params.name) or 0) end)
+return app
+]]
+
+local FRAME = [[
+daemon off; master_process off; pid %s/pid; error_log stderr;
+events {}
+http {
+  access_log off;
+  client_body_temp_path %s/body; proxy_temp_path %s/proxy; fastcgi_temp_path %s/fastcgi;
+  uwsgi_temp_path %s/uwsgi; scgi_temp_path %s/scgi;
+  %s
+}
+]]
+
+local function free_port()
+  local server = live.start { source = 'return require("photon").app()' }
+  local port = server.port
+  server:stop()
+  return port
+end
+
+-- nginx with the guide's configuration, changed by `edit`: its port and process id.
+local function start_nginx(folder, upstream, edit)
+  local port = free_port()
+  local config = lib.read("docs/streaming.md"):match "```nginx\n(.-)```"
+  config = edit(config:gsub("127%.0%.0%.1:8080", "127.0.0.1:" .. upstream):gsub("listen 80;",
+    ("listen 127.0.0.1:%d;"):format(port)))
+  local file = assert(io.open(folder .. "/nginx.conf", "w"))
+  local f = folder
+  file:write(FRAME:format(f, f, f, f, f, f, config))
+  file:close()
+  local output = io.popen(("%s -p %s -c %s/nginx.conf >%s/nginx.log 2>&1 & echo $!"):format(NGINX, f, f, f))
+  local pid = tonumber(output:read "*l")
+  output:close()
+  local limit = socket.now() + 10
+  while true do
+    local client = socket.connect(port)
+    if client then
+      client:close()
+      return port, pid
+    end
+    if socket.now() > limit then error("nginx does not listen: " .. lib.read(f .. "/nginx.log")) end
+    socket.sleep(0.02)
+  end
+end
+
+local function get(port, target)
+  local client = assert(socket.connect(port))
+  client:send(("GET %s HTTP/1.1\r\nhost: photon.test\r\n\r\n"):format(target))
+  return client
+end
+
+describe("behind nginx", function()
+  local has_nginx = io.open(NGINX)
+  if not has_nginx then
+    pending "nginx is not installed"
+    return
+  end
+  has_nginx:close()
+
+  local server, folder, port, pid
+  local function start(edit)
+    server, folder = live.start { source = APP }, live.folder()
+    port, pid = start_nginx(folder, server.port, edit)
+  end
+  after_each(function()
+    if pid then ffi.C.spec_kill(pid, live.signals.TERM) end
+    pid = nil
+    server:stop()
+    os.execute("rm -rf " .. folder)
+  end)
+
+  local function wait_for(name, value)
+    local limit = socket.now() + 10
+    while server:get("/state/" .. name).body ~= value do
+      assert(socket.now() < limit, name .. " is not " .. value)
+      socket.sleep(0.01)
+    end
+  end
+
+  local function read_one_by_one(client)
+    for i = 1, 20 do
+      local text = ("data: %d\n\n"):format(i)
+      assert(client:receive_until(function(received) return received:find(text, 1, true) end), "no event " .. i)
+      assert.falsy(client.received:find(("data: %d\n"):format(i + 1), 1, true))
+      server:request("POST", "/want/" .. i + 1)
+    end
+  end
+
+  it("each event comes before the next one is made", function()
+    start(function(config) return config end)
+    local client = get(port, "/events")
+    read_one_by_one(client)
+    assert(client:receive_until(function(received) return received:find("\r\n0\r\n\r\n", 1, true) end))
+    client:close()
+  end)
+
+  it("also when nginx compresses and is told not to heed x-accel-buffering", function()
+    start(function(config)
+      return (config:gsub("proxy_pass", "proxy_ignore_headers X-Accel-Buffering; proxy_buffering off; gzip on; "
+        .. "gzip_types text/event-stream; proxy_pass"))
+    end)
+    local client = get(port, "/events")
+    read_one_by_one(client)
+    client:close()
+  end)
+
+  it("a stream that breaks stays broken", function()
+    start(function(config) return config end)
+    local client = get(port, "/broken")
+    client:receive_until(function() return client.is_closed end)
+    assert.truthy(client.received:find("data: one", 1, true))
+    assert.falsy(client.received:find("\r\n0\r\n\r\n", 1, true))
+    client:close()
+  end)
+
+  it("a client that leaves is noticed", function()
+    start(function(config) return config end)
+    local client = get(port, "/endless")
+    assert(client:receive_until(function(received) return received:find("here", 1, true) end))
+    assert.equal("0", server:get("/state/gone").body)
+    client:close()
+    wait_for("gone", "1")
+  end)
+end)
