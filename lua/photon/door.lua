@@ -4,6 +4,7 @@
 
 local core = require "photon.core"
 local task = require "photon.task"
+local wait = require "photon.wait"
 
 require "photon.finalizer"
 
@@ -11,7 +12,8 @@ local begin, finish, reply, traceback = core.begin, core.finish, core.reply, cor
 local stream_begin, stream_finish = core.stream_begin, core.stream_finish
 local failed, cancelled = core.failed, task.cancelled
 local collectgarbage, type, xpcall, yield = collectgarbage, type, xpcall, coroutine.yield
-local defers = task.defers
+local running = coroutine.running
+local defers, tasks = task.defers, wait.tasks
 
 -- An app that called these would confuse C.
 core.begin, core.finish, core.set_ref = nil, nil, nil
@@ -84,6 +86,7 @@ local function run(id, kind, fn, a, b, c)
 end
 
 function door.body(id)
+  tasks[running()] = true
   while true do
     run(id, begin(id))
     id = yield()

@@ -16,7 +16,10 @@ core.set_ref("cancelled", cancelled)
 core.set_ref("wait", WAIT)
 core.set_ref("closed", "closed")
 
-local wait = {}
+-- The coroutines of tasks.
+local tasks = setmetatable({}, { __mode = "k" })
+
+local wait = { tasks = tasks }
 
 -- C resumes a wait with true, or with nil and why: "closed" when the task was cancelled.
 local function finish(ok, why)
@@ -43,6 +46,11 @@ local function resume_inner(co, ...)
   return pass_up(co, resume(co, ...))
 end
 
+local function resume_outer(co, ...)
+  if tasks[co] then return false, "cannot resume the coroutine of a task: only the server does that" end
+  return pass_up(co, resume(co, ...))
+end
+
 function pass_up(co, ok, tag, ...)
   if not ok or tag ~= WAIT then return ok, tag, ... end
   if not isyieldable() then
@@ -60,7 +68,7 @@ local function unwrap(co, ok, ...)
   error(err, 0)
 end
 
-coroutine.resume = resume_inner
+coroutine.resume = resume_outer
 
 function coroutine.wrap(fn)
   local co = create(fn)
