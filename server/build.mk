@@ -46,10 +46,11 @@ $B/photon: $B/server/main.o $(ROOMS)
 	@$(CC) $(CFLAGS) $(LDFLAGS) -rdynamic -o $@ $^ -l:liblua5.1-luv.a -l:liblua5.1-cjson.a $(LIBS)
 
 # LuaJIT's code in a section of its own, so that the linker marks its bounds
-# (__start_luajit_text, __stop_luajit_text) and the time guard can tell whether it is inside.
+# (__start_luajit_text, __stop_luajit_text) and the time guard can tell whether it is inside. For
+# lj_gc_step_jit see server/script/vm_trace.c.
 $B/luajit.o: $(LUA_LIBDIR)/libluajit-5.1.a $B/flags
 	@ld -r --whole-archive $< -o $@
-	@objcopy --rename-section .text=luajit_text --rename-section .text.unlikely=luajit_text $@
+	@objcopy --globalize-symbol=lj_gc_step_jit --rename-section .text=luajit_text --rename-section .text.unlikely=luajit_text $@
 
 # The Lua library as bytecode, made by a tool that holds the same LuaJIT.
 $B/embed: server/tools/embed.c $B/luajit.o

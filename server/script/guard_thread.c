@@ -6,7 +6,12 @@
 #include "base/mem.h"
 
 // Only what is touched of it takes memory. Kept free: what one coroutine can take.
-enum { STACK_SIZE = 80 << 20, STACK_FREE = 72 << 20, STACK_NEAR = 256 << 10 };
+enum {
+    STACK_SIZE = 80 << 20,
+    STACK_FREE = 72 << 20,
+    STACK_LESS = 4 << 20,
+    STACK_NEAR = 256 << 10,
+};
 
 struct start {
     void *(*run)(void *data);
@@ -58,9 +63,11 @@ bool guard_thread_start(pthread_t *thread, void *(*run)(void *data), void *data,
     return !failed;
 }
 
-bool guard_thread_is_low(void)
+enum guard_room guard_thread_room(void)
 {
-    return (char *)__builtin_frame_address(0) < stack_low;
+    char *here = __builtin_frame_address(0);
+    if (here >= stack_low) return GUARD_ROOM;
+    return here >= stack_low - STACK_LESS ? GUARD_LITTLE_ROOM : GUARD_NO_ROOM;
 }
 
 void guard_thread_trim(void)

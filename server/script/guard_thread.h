@@ -10,9 +10,10 @@
 // Like pthread_create. `is_detached`: nobody joins it. False when there is no thread to be had.
 bool guard_thread_start(pthread_t *thread, void *(*run)(void *data), void *data, bool is_detached);
 
-// Whether what is left of the calling thread's stack is too little for one more coroutine. Never on
-// a thread that was not started here.
-bool guard_thread_is_low(void);
+// What is left of the calling thread's stack: room for one more coroutine at the least, or less, or
+// far less. Always room on a thread that was not started here.
+enum guard_room { GUARD_ROOM, GUARD_LITTLE_ROOM, GUARD_NO_ROOM };
+enum guard_room guard_thread_room(void);
 
 // What recursion has used of the calling thread's stack goes back to the system; not below the
 // caller.

@@ -105,11 +105,15 @@ static void task_abandon(struct vm *vm)
 }
 
 // After a slice for which there was not enough memory, so that the next finds some. A finalizer
-// that raises ends the collection; it is gone then, and the rest is collected by the next try.
+// that raises ends the collection; it is gone then, and the rest is collected by the next try. At
+// most half of the time is spent so, for many slices in a row may find no memory.
 void task_collect_garbage(struct vm *vm)
 {
     enum { TRIES = 16 };
+    uint64_t began = uv_hrtime(), end;
     int status = LUA_ERRRUN;
+    vm->is_full = began < vm->collects_at;
+    if (vm->is_full) return;
     for (int i = 0; i < TRIES && status != 0; i++) {
         lua_rawgeti(vm->L, LUA_REGISTRYINDEX, vm->refs[VM_REF_COLLECT]);
         status = guard_pcall(vm->guard, vm->L, 0, 0, 0, vm->limits->lua_budget);
@@ -121,6 +125,8 @@ void task_collect_garbage(struct vm *vm)
     }
     vm_memory_settle(vm);
     guard_thread_trim();
+    end = uv_hrtime();
+    vm->collects_at = end + (end - began);
 }
 
 // One slice.
@@ -131,6 +137,8 @@ static void task_run(struct task *t, bool is_beginning)
     int status;
     assert(vm->current == NULL);
     task_collect(vm);
+    if (vm->is_full) task_collect_garbage(vm);
+    if (vm->phase == VM_ABANDONED) return;
     vm->current = t;
     vm->slice_began = task_clock();
     t->state = TASK_RUNNING;

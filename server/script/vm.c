@@ -1,5 +1,6 @@
 #include "script/vm.h"
 
+#include <luajit.h>
 #include <lualib.h>
 #include <stdatomic.h>
 #include "base/log.h"
@@ -21,6 +22,10 @@ static int vm_open_core(lua_State *L)
 {
     const struct vm_opening *opening = lua_touserdata(L, 1);
     luaL_openlibs(L);
+#ifdef PHOTON_HOSTILE
+    // LuaJIT's compiler does not bear that its allocations fail.
+    luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
+#endif
     lua_getglobal(L, "os");
     lua_pushcfunction(L, vm_exit_refused);
     lua_setfield(L, -2, "exit");
@@ -44,6 +49,7 @@ struct vm *vm_new(struct loop *loop, const struct limits *limits, struct counter
     struct vm *vm = mem_zalloc(sizeof *vm);
     struct vm_opening opening = {vm, core};
     if (!vm) return NULL;
+    vm_trace_learn();
     *vm = (struct vm){.loop = loop, .limits = limits, .counters = counters};
     list_init(&vm->tasks);
     list_init(&vm->ready);

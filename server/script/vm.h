@@ -111,7 +111,12 @@ struct vm {
     int stepmul;                // of the collector, while it is hurried
     bool is_hurried;            // the collector ends its cycle at its next step
     bool was_refused;           // memory, in the present slice
-    lua_Alloc allocate;         // LuaJIT's own allocator behind ours
+    bool is_stopping;           // a hook raises at the next line; what stood there before:
+    lua_Hook hook;
+    int hook_mask, hook_count;
+    bool is_full;         // garbage is to be collected as soon as that may be done again:
+    uint64_t collects_at; // uv_hrtime
+    lua_Alloc allocate;   // LuaJIT's own allocator behind ours
     void *allocate_data;
     struct list objects;     // C objects that Lua owns, given up without __gc when abandoned
     struct luv_state *luv;   // once `require "luv"` has been used
@@ -130,6 +135,14 @@ void vm_free(struct vm *vm);
 
 // Takes from the debug library what could break C. May raise.
 void vm_debug_tame(lua_State *L);
+
+// Before an allocation fails, whoever asked for it; see vm_trace.c. Learning is done once, before
+// any VM runs.
+void vm_trace_learn(void);
+void vm_trace_settle(lua_State *L);
+
+// Whether compiled code runs, so far as that is known.
+bool vm_trace_runs(lua_State *L);
 
 // LuaJIT's allocator behind a counter and the limit lua_memory; `data` is the VM.
 void *vm_allocate(void *data, void *ptr, size_t old_size, size_t new_size);

@@ -3,9 +3,15 @@
 // plenty of garbage, and once reached it would leave nothing to recover with. So the collector is
 // hurried when three quarters are in use, and a reserve above the limit lets errors be handled and
 // cleaned up.
+//
+// Nor does every version of LuaJIT bear an allocation that fails in compiled code or while code is
+// compiled. So over the limit little is still given, and a hook raises at the next line that is
+// interpreted; only big blocks, which C functions ask for, and what is far over it are refused.
 #include "base/mem.h"
 #include "script/guard_thread.h"
 #include "script/vm.h"
+
+enum { MEMORY_BIG = 256 * 1024 }; // more than the compiler ever asks for at once
 
 static size_t vm_memory_reserve(const struct vm *vm)
 {
@@ -19,45 +25,37 @@ static bool vm_is_unprotected(const struct vm *vm)
     return vm->luv && !vm->current && vm->phase != VM_LOADING;
 }
 
-// The reserve belongs to the slice that was refused once, for what handles the error. Half as much
-// again is kept for C outside of tasks: for collecting, and for coroutines to run clean-ups in.
-static bool vm_may_take(struct vm *vm, size_t memory)
+// What is never passed.
+static size_t vm_memory_cap(const struct vm *vm)
 {
-    if (vm_is_unprotected(vm)) return true;
-    size_t limit = (size_t)vm->limits->lua_memory, reserve = vm_memory_reserve(vm);
-    if (memory <= limit) return true;
-    if (!vm->current) return memory <= limit + reserve + reserve / 2;
-    if (vm->was_refused && memory <= limit + reserve) return true;
-    vm->was_refused = true;
-    return false;
-}
-
-// Coroutines that resume one another have no other bound on the C stack. Each of them is allocated.
-static bool vm_is_deep(struct vm *vm)
-{
-    if (!guard_thread_is_low()) return false;
-    vm->was_refused = true;
-    return true;
+    size_t limit = (size_t)vm->limits->lua_memory;
+    size_t cap = limit + limit / 8 + 1024 * 1024;
+    return vm->current ? cap : cap + vm_memory_reserve(vm); // to collect, and to clean up
 }
 
 static void vm_set_mark(struct vm *vm, size_t memory)
 {
     size_t limit = (size_t)vm->limits->lua_memory, least = limit - limit / 4;
-    size_t mark = memory < limit ? memory + (limit - memory) / 2 : limit;
-    vm->memory_mark = mark > least ? mark : least;
+    size_t room = memory < limit ? (limit - memory) / 2 : 0;
+    if (room < limit / 32) room = limit; // so little is not worth a cycle: the limit may be met
+    vm->memory_mark = memory + room > least ? memory + room : least;
 }
 
-// The mark was passed. Nothing may be collected inside of an allocation, but the collector can be
-// told to begin at its next check, and to end its cycle there.
+// Nothing may be collected inside of an allocation, but the collector can be told to begin at its
+// next check, and to end its cycle there. Compiled code is left for that.
 static void vm_hurry(struct vm *vm, size_t memory)
 {
-    vm_set_mark(vm, 0); // the limit is only known once the app has been loaded
-    if (memory <= vm->memory_mark) return;
     if (!vm->is_hurried) vm->stepmul = lua_gc(vm->L, LUA_GCSETSTEPMUL, 0);
     vm->is_hurried = true;
     lua_gc(vm->L, LUA_GCRESTART, 0);
     vm->memory_low = memory;
     vm_set_mark(vm, memory);
+}
+
+static void vm_pass_mark(struct vm *vm, size_t memory)
+{
+    vm_set_mark(vm, 0); // the limit is only known once the app has been loaded
+    if (memory > vm->memory_mark) vm_hurry(vm, memory);
 }
 
 // Half of what the cycle has left free is then to be used before the next is hurried.
@@ -67,18 +65,70 @@ static void vm_note_low(struct vm *vm)
     vm_set_mark(vm, vm->memory);
 }
 
+static void vm_end_stop(struct vm *vm)
+{
+    vm->is_stopping = false;
+    lua_sethook(vm->L, vm->hook, vm->hook_mask, vm->hook_count);
+}
+
+static void vm_on_hook(lua_State *L, lua_Debug *ar)
+{
+    void *data;
+    (void)ar;
+    lua_getallocf(L, &data);
+    struct vm *vm = data;
+    if (!vm->is_stopping) return;
+    vm_end_stop(vm);
+    luaL_error(L, "not enough memory (lua_memory)");
+}
+
+// The slice ends by an error at the next line.
+static void vm_stop_slice(struct vm *vm, size_t memory)
+{
+    vm->was_refused = true;
+    if (vm->is_stopping) return;
+    if (vm_trace_runs(vm->L)) vm_hurry(vm, memory); // which brings it back to the interpreter
+    vm->hook = lua_gethook(vm->L);
+    vm->hook_mask = lua_gethookmask(vm->L);
+    vm->hook_count = lua_gethookcount(vm->L);
+    vm->is_stopping = true;
+    lua_sethook(vm->L, vm_on_hook, LUA_MASKCOUNT | LUA_MASKLINE, 1);
+}
+
+// The reserve belongs to the slice that was stopped once, for what handles the error. Coroutines
+// that resume one another are stopped here too: each takes a part of the C stack.
+static bool vm_may_take(struct vm *vm, size_t memory, size_t more)
+{
+    enum guard_room room = guard_thread_room();
+    if (vm_is_unprotected(vm)) return true;
+    size_t limit = (size_t)vm->limits->lua_memory;
+    if (vm->was_refused) limit += vm_memory_reserve(vm);
+    if (memory <= limit && room == GUARD_ROOM) return true;
+    if (memory > vm_memory_cap(vm) || room == GUARD_NO_ROOM ||
+        (more >= MEMORY_BIG && !vm_trace_runs(vm->L))) {
+        vm->was_refused = true;
+        return false;
+    }
+    if (vm->current) vm_stop_slice(vm, memory);
+    return true;
+}
+
 void *vm_allocate(void *data, void *ptr, size_t old_size, size_t new_size)
 {
     struct vm *vm = data;
     void *made;
     if (!ptr) old_size = 0;
     if (new_size > old_size) {
-        size_t memory = vm->memory + (new_size - old_size);
-        if (!vm_may_take(vm, memory) || vm_is_deep(vm)) return NULL;
-        if (!vm_is_unprotected(vm) && mem_fails()) return NULL;
-        if (memory > vm->memory_mark) vm_hurry(vm, memory);
+        size_t more = new_size - old_size, memory = vm->memory + more;
+        bool fails = mem_fails() && !vm_is_unprotected(vm);
+        if (fails || !vm_may_take(vm, memory, more)) {
+            vm_trace_settle(vm->L);
+            return NULL;
+        }
+        if (memory > vm->memory_mark) vm_pass_mark(vm, memory);
     }
     made = vm->allocate(vm->allocate_data, ptr, old_size, new_size); // shrinking never fails
+    if (!made && new_size > old_size) vm_trace_settle(vm->L);
     if (made || new_size == 0) vm->memory += new_size - old_size;
     if (vm->memory > vm->memory_peak) vm->memory_peak = vm->memory;
     if (vm->memory < vm->memory_low) vm_note_low(vm);
@@ -88,6 +138,7 @@ void *vm_allocate(void *data, void *ptr, size_t old_size, size_t new_size)
 bool vm_memory_settle(struct vm *vm)
 {
     bool was_refused = vm->was_refused;
+    if (vm->is_stopping) vm_end_stop(vm);
     if (vm->is_hurried) lua_gc(vm->L, LUA_GCSETSTEPMUL, vm->stepmul);
     vm->was_refused = vm->is_hurried = false;
     return was_refused;
