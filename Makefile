@@ -26,7 +26,7 @@ all: $B/photon
 run:
 	+@server/tools/deps build
 	@$(MAKE) $B/photon
-	+@exec $B/photon serve $(APP)
+	+@exec $B/photon serve $(APP) $(ARGS)
 deps:
 	+@server/tools/deps build
 
@@ -71,7 +71,7 @@ clean:
 	rm -rf build
 help:
 	@echo "make                 build/photon"
-	@echo "make run [APP=DIR]   install what is missing, build, serve the app (apps/hello)"
+	@echo "make run [APP=DIR]   install what is missing, build, serve the app (apps/hello) [ARGS=--workers=2]"
 	@echo "make test            install what is missing, build, run every spec"
 	@echo "make ci              what .ci/run runs: build, test, lint, sanitizers, fuzzing"
 	@echo "make deps            install from Debian what the build needs and is missing"
