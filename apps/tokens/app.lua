@@ -23,6 +23,19 @@ local function send_answer(stream, prompt)
   stream:send("done", "")
 end
 
+-- An answer with a key is made once, whatever becomes of its reader: whoever comes with the key gets it
+-- from the beginning, or from the last event that was seen. The page makes the keys up.
+local function keyed_answer(key, prompt)
+  if not key:find "^[%w-]+$" or #key < 16 or #key > 64 then
+    error(photon.problem(422, "a key is made of 16 to 64 letters, digits and hyphens"))
+  end
+  local channel = photon.channel("answer:" .. key, { replay = 10000, replay_age = 600 })
+  return photon.stream({ resume = channel }, function(stream)
+    for _, token in model.tokens(prompt, 0) do stream:send("token", { text = token }) end
+    stream:send("done", "")
+  end)
+end
+
 app:static("/", page, { type = "text/html; charset=utf-8" })
 
 -- For EventSource: the prompt is in the query.
@@ -31,10 +44,18 @@ app:sse("/tokens", function(stream, req)
 end)
 
 -- For fetch: the prompt is in the body, which may be long.
-app:post("/tokens", function(req)
+local function read_prompt(req)
   local input = req:json()
-  local prompt = prompt_of(type(input) == "table" and input.prompt)
+  return prompt_of(type(input) == "table" and input.prompt)
+end
+
+app:post("/tokens", function(req)
+  local prompt = read_prompt(req)
   return photon.stream(function(stream) send_answer(stream, prompt) end)
 end)
+
+-- The same, for answers that survive a lost connection and a reloaded page.
+app:get("/answers/:key", function(req) return keyed_answer(req.params.key, prompt_of(req.query.prompt)) end)
+app:post("/answers/:key", function(req) return keyed_answer(req.params.key, read_prompt(req)) end)
 
 return app

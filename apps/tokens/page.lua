@@ -71,13 +71,19 @@ return [[
   const answer = find("answer"), status = find("status"), send = find("send"), stop = find("stop");
   let run = null; // what is being received, if anything
 
-  function begin() {
+  function makeKey() {
+    const bytes = crypto.getRandomValues(new Uint8Array(16));
+    return Array.from(bytes, byte => (byte + 256).toString(16).slice(1)).join("");
+  }
+
+  // What is under way is remembered until it has ended, so that a reloaded page goes on with it.
+  function begin(key) {
     answer.textContent = "";
     answer.setAttribute("aria-busy", "true");
     send.disabled = true;
     stop.disabled = false;
     status.textContent = "Waiting for the first token…";
-    return { began: performance.now(), first: null, count: 0, cancel: () => {} };
+    return { key, began: performance.now(), first: null, count: 0, cancel: () => {} };
   }
 
   function take(run, data) {
@@ -90,6 +96,7 @@ return [[
     if (run !== now) return;
     run = null;
     now.cancel();
+    sessionStorage.removeItem("answer");
     answer.setAttribute("aria-busy", "false");
     send.disabled = false;
     stop.disabled = true;
@@ -98,13 +105,17 @@ return [[
       `${word}: ${now.count} tokens in ${seconds} s, the first after ${Math.round(now.first)} ms.`;
   }
 
+  // A page that is being left loses its connections first, and must not take that for the end.
+  const endSoon = (now, word) => setTimeout(() => end(now, word), 200);
+
   function receiveByEventSource(now, prompt) {
-    const source = new EventSource("tokens?prompt=" + encodeURIComponent(prompt));
+    const source = new EventSource(`answers/${now.key}?prompt=` + encodeURIComponent(prompt));
     now.cancel = () => source.close();
     source.addEventListener("token", event => take(now, event.data));
     source.addEventListener("done", () => end(now, "Done"));
+    source.addEventListener("photon.error", () => end(now, "The answer has failed"));
     source.addEventListener("error", () => {
-      if (source.readyState === EventSource.CLOSED) end(now, "The server refused");
+      if (source.readyState === EventSource.CLOSED) endSoon(now, "The server refused");
     });
   }
 
@@ -112,7 +123,7 @@ return [[
   async function receiveByFetch(now, prompt) {
     const abort = new AbortController();
     now.cancel = () => abort.abort();
-    const response = await fetch("tokens", {
+    const response = await fetch("answers/" + now.key, {
       method: "POST", signal: abort.signal,
       headers: { "content-type": "application/json" }, body: JSON.stringify({ prompt }),
     });
@@ -127,19 +138,33 @@ return [[
         const field = name => record.match(new RegExp(`^${name}: ?(.*)$`, "m"))?.[1];
         if (field("event") === "token") take(now, field("data"));
         if (field("event") === "done") return end(now, "Done");
+        if (field("event") === "photon.error") return end(now, "The answer has failed");
       }
     }
+  }
+
+  function receive({ key, prompt, by }) {
+    const now = run = begin(key);
+    if (by === "EventSource") receiveByEventSource(now, prompt);
+    else receiveByFetch(now, prompt).catch(() => endSoon(now, "The connection was lost"));
   }
 
   find("form").addEventListener("submit", event => {
     event.preventDefault();
     if (run) return;
-    const now = run = begin();
-    const prompt = find("prompt").value;
-    if (document.querySelector("[name=by]:checked").value === "EventSource") receiveByEventSource(now, prompt);
-    else receiveByFetch(now, prompt).catch(() => end(now, "The connection was lost"));
+    const by = document.querySelector("[name=by]:checked").value;
+    const wanted = { key: makeKey(), prompt: find("prompt").value, by };
+    sessionStorage.setItem("answer", JSON.stringify(wanted));
+    receive(wanted);
   });
   stop.addEventListener("click", () => end(run, "Stopped"));
+
+  const unfinished = JSON.parse(sessionStorage.getItem("answer"));
+  if (unfinished) {
+    find("prompt").value = unfinished.prompt;
+    document.querySelector(`[value=${unfinished.by}]`).checked = true;
+    receive(unfinished);
+  }
 </script>
 </html>
 ]]
