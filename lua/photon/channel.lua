@@ -3,9 +3,9 @@
 -- of it in tasks, presence, and what a subscription is made of.
 
 local core = require "photon.core"
+local durable = require "photon.durable"
+local options_of = require "photon.channel_options"
 local response = require "photon.response"
-local settings = require "photon.settings"
-local suggest = require "photon.suggest"
 local task = require "photon.task"
 local wait = require "photon.wait"
 
@@ -18,8 +18,6 @@ local Channel = core.channel_methods
 
 -- Options -----------------------------------------------------------------------------------------
 
-local OPTIONS = { "replay", "replay_age", "backlog", "log", "slow" }
-local BACKLOG = 1024 * 1024
 local MAX_NAME = 128
 
 -- What has been said of channels while the app was loading: { place =, options =, text = } by name.
@@ -43,45 +41,6 @@ local function place_at(level)
   return file .. ":" .. info.currentline
 end
 
-local function is_number(value, least)
-  return type(value) == "number" and value >= least and value < 2 ^ 53
-end
-
-local checks = {
-  replay = function(value)
-    return is_number(value, 0) and value % 1 == 0 and value < 2 ^ 32, "a number of events"
-  end,
-  replay_age = function(value) return is_number(value, 0.001), "a number of seconds above 0" end,
-  backlog = function(value) return settings.bytes(value) ~= nil, "a number of bytes" end,
-  slow = function(value) return value == "gap" or value == "close", '"gap" or "close"' end,
-  log = function(value)
-    return type(value) == "string" and #value > 0 and #value <= 4096 and not value:find "%z", "the path of a file"
-  end,
-}
-
--- A path is relative to the app's folder.
-local function resolve(path)
-  local file = package.loaded["photon.loader"] and package.loaded["photon.loader"].file
-  local folder = type(file) == "string" and file:match "^.*/"
-  return path:sub(1, 1) ~= "/" and folder and folder .. path or path
-end
-
--- The options as C takes them, and as one text to compare them by; nil and what is wrong.
-local function read_options(given)
-  for name, value in pairs(given) do
-    if not checks[name] then
-      return nil, ("there is no option %s%s"):format(tostring(name), suggest(tostring(name), OPTIONS))
-    end
-    local ok, wanted = checks[name](value)
-    if not ok then return nil, ("%s is %s"):format(name, wanted) end
-  end
-  local read = { given.replay or 0, math.ceil((given.replay_age or 0) * 1000),
-    settings.bytes(given.backlog or BACKLOG), given.slow == "close" }
-  read.log = given.log and resolve(given.log)
-  read.text = ("%.0f %.0f %.0f %s %s"):format(read[1], read[2], read[3], tostring(read[4]), tostring(read.log))
-  return read
-end
-
 local function open_once(name, options)
   if not options then return core.channel_open(name) end
   return core.channel_open(name, options[1], options[2], options[3], options[4])
@@ -95,19 +54,6 @@ local function open(name, options)
     channel, why = open_once(name, options)
   end
   return channel, why
-end
-
--- What C answers with, or what it has the task wait for.
-local function outcome(done, what)
-  if done ~= false then return done, what end
-  wait()
-  return core.channel_outcome(what)
-end
-
--- Gives the channel its log, at load too: what is wrong with the file is told before anything is
--- served. True; or nil and a message.
-local function attach(channel, options)
-  return outcome(core.channel_attach(channel, options.log, options[1], options[2], options[3], options[4]))
 end
 
 local function refuse_conflict(name, here, there)
@@ -143,7 +89,7 @@ function M.open(name, given)
   local options, wrong
   if given ~= nil then
     if type(given) ~= "table" then error("photon.channel takes a table of options, not " .. type(given), 2) end
-    options, wrong = read_options(given)
+    options, wrong = options_of.read(given)
     if not options then error(("photon.channel %q: %s"):format(name, wrong), 2) end
   end
   local is_loading = core.channel_is_loading()
@@ -151,7 +97,7 @@ function M.open(name, given)
   local channel, why = open(name, not is_loading and options or nil)
   if not channel then refuse(name, why, 2) end
   if options and options.log then
-    local ok, problem = attach(channel, options)
+    local ok, problem = durable.attach(channel, options)
     if not ok then error(("photon.channel %q: %s"):format(name, problem), 2) end
   end
   if options then places[channel], newest[name] = place_at(2), channel end
@@ -159,26 +105,6 @@ function M.open(name, given)
 end
 
 M.is_channel = core.channel_is
-
--- Publishing --------------------------------------------------------------------------------------
-
-local publish, finish = Channel.publish, Channel.finish
-local is_durable, write, write_end = core.channel_is_durable, core.channel_write, core.channel_write_end
-
--- publish(data), publish(event, data): the id; or nil and a message. Where the channel has a log, the
--- task waits until the event is on the disk.
-function Channel:publish(...)
-  if is_durable(self) then return outcome(write(self, ...)) end
-  return publish(self, ...)
-end
-
--- A last event, if there is one, then the end.
-function Channel:finish(...)
-  if not is_durable(self) then return finish(self, ...) end
-  local id, why = outcome(write_end(self, ...))
-  if id then core.channel_unclaim(self) end
-  return id, why
-end
 
 -- Reading -----------------------------------------------------------------------------------------
 
@@ -304,7 +230,7 @@ function M.start(is_first_worker)
   for name, each in pairs(declared) do
     local channel, why = open(name, each.options)
     local ok, problem = true, nil
-    if channel and each.options.log then ok, problem = attach(channel, each.options) end
+    if channel and each.options.log then ok, problem = durable.attach(channel, each.options) end
     if not ok then core.log.error(("photon.channel %q: %s"):format(name, problem)) end
     if channel then
       places[channel], newest[name] = each.place, channel
@@ -343,13 +269,13 @@ local FROM = 'from is "now", "start" or { last = number of events }'
 
 local function is_from(value)
   if type(value) ~= "table" then return value == "now" or value == "start" end
-  return is_number(value.last, 0) and value.last % 1 == 0 and value.last < 2 ^ 32
+  return options_of.is_number(value.last, 0) and value.last % 1 == 0 and value.last < 2 ^ 32
 end
 
 -- What is wrong with the spec of a subscription; nil: nothing.
 function M.find_wrong(spec)
   for _, name in ipairs { "heartbeat", "retry" } do
-    if spec[name] ~= nil and not is_number(spec[name], 0) then return name .. " is a number from 0 up" end
+    if spec[name] ~= nil and not options_of.is_number(spec[name], 0) then return name .. " is a number from 0 up" end
   end
   if spec.from ~= nil and not is_from(spec.from) then return FROM end
   if spec.type ~= nil and spec.type ~= "text/event-stream" and spec.type ~= "application/x-ndjson" then

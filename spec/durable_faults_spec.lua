@@ -1,0 +1,155 @@
+-- Durable channels whose disk is full, whose files are damaged, or are not theirs.
+local durable = require "spec.durable"
+local live = require "spec.live"
+
+describe("durable channels", function()
+  before_each(durable.open)
+  after_each(durable.close)
+
+  it("are refused to a second process and to a second channel", function()
+    local server = durable.start()
+    local ok, message = pcall(durable.start)
+    assert.is_false(ok)
+    assert.truthy(message:find(durable.path .. " is in use by another process", 1, true), message)
+    server:stop()
+    local source = [[
+      local photon = require "photon"
+      local app = photon.app()
+      local a = photon.channel("a", { log = "%s" })
+      local b = photon.channel("b", { log = "%s" })
+      return app]]
+    ok, message = pcall(live.start, { source = source:format(durable.path, durable.path) })
+    assert.is_false(ok)
+    assert.truthy(message:find("is the log of channel a already", 1, true), message)
+    assert.truthy(message:find("app.lua:4", 1, true), message)
+  end)
+
+  it("do not wait while the app loads", function()
+    local source = [[
+      local photon = require "photon"
+      photon.channel("a", { log = "%s" }):publish "x"
+      return photon.app()]]
+    local ok, message = pcall(live.start, { source = source:format(durable.path) })
+    assert.is_false(ok)
+    assert.truthy(message:find("app.lua:2: channel:publish cannot wait while the app loads", 1, true), message)
+  end)
+
+  it("leave a file alone that is no log", function()
+    durable.write(durable.path, "Dear diary,\ntoday I was nearly overwritten.\n")
+    local ok, message = pcall(durable.start)
+    assert.is_false(ok)
+    assert.truthy(message:find("is not a channel's log", 1, true), message)
+    assert.equal("Dear diary,\ntoday I was nearly overwritten.\n", durable.read(durable.path))
+  end)
+
+  it("refuse when the disk is full, and go on when it is not", function()
+    if os.execute "command -v prlimit >/dev/null" ~= 0 then return pending "prlimit is not there" end
+    local server = durable.start { before = "ulimit -S -f 40 2>/dev/null; " }
+    local s = durable.subscribe(server)
+    local good, res = 0
+    repeat
+      res = durable.publish(server, ("z"):rep(3000))
+      if res.status == 200 then good = good + 1 end
+    until res.status ~= 200 or good > 100
+    assert.equal(503, res.status)
+    assert.truthy(res.body:find("cannot be written: File too large", 1, true), res.body)
+    assert.is_true(good > 3 and good < 14, good)
+    assert.equal(503, durable.publish(server, ("z"):rep(3000)).status)
+    assert.truthy(server:has_logged "cannot be written: File too large")
+    assert.equal(good, #durable.all(server).list)
+    assert.equal(0, os.execute(("prlimit --pid %d --fsize=unlimited:"):format(server.pid)))
+    local id = durable.id_of(durable.publish(server, "there is space"))
+    local _, sequence = durable.parts(id)
+    assert.equal(good + 1, sequence)
+    assert.truthy(server:has_logged "can be written again")
+    assert.truthy(durable.comes(s, "data: there is space"))
+    local _, delivered = s.received:gsub("\nid: ", "")
+    assert.equal(good + 1, delivered)
+    s:close()
+    durable.kill(server)
+    server = durable.start()
+    assert.equal(good + 1, #durable.all(server).list)
+    server:stop()
+  end)
+
+  it("refuse on a full file system, and go on when something is deleted", function()
+    local mount = durable.folder .. "/disk"
+    os.execute("mkdir '" .. mount .. "'")
+    if os.execute(("mount -t tmpfs -o size=256k photon '%s' 2>/dev/null"):format(mount)) ~= 0 then
+      return pending "file systems cannot be mounted here"
+    end
+    finally(function() os.execute(("umount -l '%s'"):format(mount)) end)
+    durable.path = mount .. "/news.log"
+    durable.write(mount .. "/ballast", ("b"):rep(100000))
+    local server = durable.start()
+    local good, res = 0
+    repeat
+      res = durable.publish(server, ("z"):rep(3000))
+      if res.status == 200 then good = good + 1 end
+    until res.status ~= 200 or good > 200
+    assert.equal(503, res.status)
+    assert.truthy(res.body:find("No space left on device", 1, true), res.body)
+    os.remove(mount .. "/ballast")
+    assert.equal(200, durable.publish(server, ("z"):rep(3000)).status)
+    durable.kill(server)
+    server = durable.start()
+    assert.equal(good + 1, #durable.all(server).list)
+    server:stop()
+  end)
+
+  it("keep what stands before a flipped bit, log it, and serve on", function()
+    local server = durable.start()
+    local ids, ends = {}, {}
+    for i = 1, 6 do
+      ids[i] = durable.id_of(durable.publish(server, "event " .. i))
+      ends[i] = durable.size(durable.path)
+    end
+    server:stop()
+    durable.damage(ends[4] + 20)
+    server = durable.start()
+    assert.truthy(server:has_logged(("%s: damaged at byte %d"):format(durable.path, ends[4])))
+    local list = durable.all(server).list
+    assert.equal(4, #list)
+    assert.equal("event 4", list[4].data)
+    -- Ids of what was lost are never given again.
+    local epoch = durable.parts(ids[1])
+    local new = durable.id_of(durable.publish(server, "event 5 anew"))
+    assert.not_equal(epoch, (durable.parts(new)))
+    local s = durable.subscribe(server, ids[6])
+    assert.truthy(durable.comes(s, "event 5 anew"))
+    assert.truthy(s.received:find('event: photon.gap\ndata: {"requested":"' .. ids[6], 1, true))
+    s:close()
+    server:stop()
+    server = durable.start()
+    assert.equal(new, durable.all(server).last)
+    server:stop()
+  end)
+
+  it("drop a tail that was cut off", function()
+    local server = durable.start()
+    local first = durable.id_of(durable.publish(server, "event 1"))
+    local whole = durable.size(durable.path)
+    durable.publish(server, "event 2")
+    server:stop()
+    durable.write(durable.path, durable.read(durable.path):sub(1, whole + 17))
+    server = durable.start()
+    assert.truthy(server:has_logged(("%s: cut off at byte %d"):format(durable.path, whole)))
+    assert.equal(1, #durable.all(server).list)
+    assert.equal(first, durable.all(server).last)
+    server:stop()
+  end)
+
+  it("set aside a file whose beginning is damaged", function()
+    local server = durable.start()
+    durable.publish(server, "event 1")
+    server:stop()
+    durable.damage(3)
+    local damaged = durable.read(durable.path)
+    server = durable.start()
+    assert.truthy(server:has_logged "damaged at byte 0")
+    assert.equal(damaged, durable.read(durable.path .. ".damaged"))
+    assert.equal(200, durable.publish(server, "anew").status)
+    assert.equal(1, #durable.all(server).list)
+    server:stop()
+  end)
+end)
