@@ -140,12 +140,26 @@ static bool channel_log_read(struct channel_log_file *f, struct channel *ch,
     return true;
 }
 
-// Nothing may have happened in the channel yet.
+// Under the lock: whether nothing has happened in the channel yet.
+static bool channel_log_is_new(const struct channel *ch)
+{
+    return ch->ring.next == 1 && !ch->is_finished;
+}
+
+// No file is made for a channel that cannot have it.
+static bool channel_log_may_load(struct channel *ch)
+{
+    pthread_mutex_lock(&ch->lock);
+    bool is_new = channel_log_is_new(ch);
+    pthread_mutex_unlock(&ch->lock);
+    return is_new;
+}
+
 static bool channel_log_adopt(struct channel_log_file *f, struct channel *ch,
                               struct channel_log_loader *l)
 {
     pthread_mutex_lock(&ch->lock);
-    bool is_new = ch->ring.next == 1 && !ch->is_finished;
+    bool is_new = channel_log_is_new(ch);
     if (is_new) {
         struct channel_ring empty = ch->ring;
         ch->ring = l->ring;
@@ -193,6 +207,7 @@ enum channel_result channel_log_load(struct channel_log *log, struct channel_log
     char *error = job->text, *path = job->text + JOURNAL_ERROR;
     enum channel_result result;
     if (channel_log_has(ch, path, &result)) return result;
+    if (!channel_log_may_load(ch)) return CHANNEL_LOG_CHANGED;
     struct channel_log_file *f = channel_log_file_new(log, ch, path);
     if (!f) return CHANNEL_NO_MEMORY;
     result = channel_log_open(log, f, ch, error);

@@ -8,7 +8,7 @@
 #include "serve/channel_log.h"
 
 static char folder[40] = "/dev/shm/photon-log-XXXXXX";
-static char path[64], path2[80];
+static char path[64], path2[80], path22[96];
 static struct probe probe;
 
 static void forget(void)
@@ -262,6 +262,7 @@ static void test_refusals(void)
     struct channel *c = probe_channel("c", NULL);
     probe_publish(c, "", "x");
     EQUAL(channel_log_attach(c, path2, NULL, error), CHANNEL_LOG_CHANGED); // it has events
+    CHECK(access(path2, F_OK) == 0 && access(path22, F_OK) != 0);
     channel_release(b);
     channel_release(c);
     end();
@@ -379,6 +380,7 @@ int main(void)
     if (!mkdtemp(folder) && !mkdtemp(strcpy(folder, "/tmp/photon-log-XXXXXX"))) return 1;
     snprintf(path, sizeof path, "%s/log", folder);
     snprintf(path2, sizeof path2, "%s-2", path);
+    snprintf(path22, sizeof path22, "%s-2", path2);
     log_open(LOG_OFF, LOG_ERROR);
     int status = report_run(cases);
     forget();
