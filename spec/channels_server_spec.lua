@@ -1,13 +1,12 @@
 -- Channels of a real server: several workers, clients that vanish, reloads, the end.
 local live = require "spec.live"
-local replies = require "spec.replies"
+local reader = require "spec.reader"
 local socket = require "spec.socket"
 local json = require("photon").json
-local sse = require "photon.sse"
 
 local SOURCE = [[
 local photon = require "photon"
-local app = photon.app { lua_budget = 0.5 }
+local app = photon.app()
 local VERSION = "%s"
 local news = photon.channel("news", { replay = %s })
 app:subscribe("/news", news)
@@ -26,17 +25,6 @@ end)
 app:post("/finish", function(req) return { id = photon.channel "news":finish("end", "") } end)
 app:get("/version", function() return VERSION end)
 app:get("/worker", function() return tostring(photon.worker.id) end)
-app:get("/answers/:id", function(req)
-  local channel = photon.channel("answer:" .. req.params.id, { replay = 10000 })
-  return photon.stream({ resume = channel }, function(stream)
-    photon.shared("starts"):incr(req.params.id, 1)
-    for i = 1, tonumber(req.query.n) do
-      stream:send("token", i)
-      photon.sleep(0.005)
-    end
-  end)
-end)
-app:get("/starts/:id", function(req) return tostring(photon.shared("starts"):get(req.params.id)) end)
 app:get("/members/:room", function(req) return photon.channel("room:" .. req.params.room):members() end)
 app:post("/kick/:room/:name", function(req)
   return { n = photon.channel("room:" .. req.params.room):kick(req.params.name) }
@@ -46,7 +34,6 @@ lobby:on_join(function(member) log:publish("join", member) end)
 lobby:on_leave(function(member) log:publish("leave", member) end)
 app:on_start(function() lobby:on_join(function(member) log:publish("started", member .. VERSION) end) end)
 app:subscribe("/log", { from = "start" }, log)
-app:get("/hang", function() local n = 0 while true do n = n + 1 end end)
 app:metrics "/metrics"
 return app
 ]]
@@ -72,65 +59,8 @@ local function reload()
   return text:match "exit (%d+)\n$" == "0", text
 end
 
--- A client of an event stream, over a connection of its own.
-local Reader = {}
-Reader.__index = Reader
-
 local function read(path, last_id)
-  local self = setmetatable({ path = path, socket = server:connect(), events = {}, fed = 0 }, Reader)
-  self.parser = sse.parser(function(event) self.events[#self.events + 1] = event end)
-  self.socket:send(("GET %s HTTP/1.1\r\nhost: photon.test\r\n%s\r\n"):format(path,
-    last_id and ("last-event-id: %s\r\n"):format(last_id) or ""))
-  return self
-end
-
-function Reader:look()
-  self.socket:try_receive()
-  local reply = replies.read(self.socket.received, { "GET" }, self.socket.is_closed)[1]
-  if not reply then return end
-  self.status, self.is_complete = reply.status, reply.is_complete
-  local body = reply.body or ""
-  if #body > self.fed then
-    self.parser:feed(body:sub(self.fed + 1))
-    self.fed = #body
-  end
-end
-
--- Waits until there are that many events: they; or nil when there are less.
-function Reader:wait(count)
-  local limit = socket.now() + 5
-  repeat
-    self:look()
-    if #self.events >= count then return self.events end
-    if self.is_complete then return nil end
-    self.socket:receive(0.01)
-  until socket.now() > limit
-  return nil
-end
-
-function Reader:wait_status()
-  local limit = socket.now() + 5
-  repeat
-    self:look()
-    if self.status then return self.status end
-    self.socket:receive(0.01)
-  until socket.now() > limit
-end
-
-function Reader:has_ended()
-  local limit = socket.now() + 5
-  repeat
-    self:look()
-    if self.is_complete then return true end
-    self.socket:receive(0.01)
-  until socket.now() > limit
-  return false
-end
-
-local function datas(events)
-  local list = {}
-  for i, event in ipairs(events) do list[i] = event.data end
-  return list
+  return reader.open(server, path, last_id)
 end
 
 local function publish(text)
@@ -165,7 +95,7 @@ describe("channels with three workers", function()
     local before, wanted = metric "photon_lua_entries_total", {}
     for i = 1, 20 do wanted[i] = "n" .. i end
     assert.equal(204, server:request("POST", "/burst?n=20").status)
-    for _, r in ipairs(readers) do assert.same(wanted, datas(r:wait(20))) end
+    for _, r in ipairs(readers) do assert.same(wanted, reader.datas(r:wait(20))) end
     assert.equal(1, metric "photon_lua_entries_total" - before)
     assert.equal(12, metric "photon_channel_subscribers")
     assert.equal(240, metric "photon_channel_deliveries_total")
@@ -183,12 +113,12 @@ describe("channels with three workers", function()
     assert.truthy(reload())
     assert.truthy(wait_for(function() return metric "photon_generations" == 1 end), "the old generation stays")
     local second = publish "after"
-    assert.same({ "before", "after" }, datas(plain:wait(2)))
+    assert.same({ "before", "after" }, reader.datas(plain:wait(2)))
     assert.equal(first:match "^%w+", second:match "^%w+")
     local members = json.decode(server:get("/members/a").body)
     assert.same({ { id = "ann", info = { v = "one" } } }, members)
     local again = read("/news", first)
-    assert.same({ "after" }, datas(again:wait(1)))
+    assert.same({ "after" }, reader.datas(again:wait(1)))
   end)
 
   it("keep an old generation only for a subscriber that waits for its end", function()
@@ -221,9 +151,9 @@ describe("channels with three workers", function()
     assert.equal(200, one:wait_status())
     local id = publish "x"
     local last = server:request("POST", "/finish").body:match '"id":"([^"]+)"'
-    assert.same({ "x", "" }, datas(one:wait(2)))
+    assert.same({ "x", "" }, reader.datas(one:wait(2)))
     assert.is_true(one:has_ended())
-    assert.same({ "" }, datas(read("/news", id):wait(1)))
+    assert.same({ "" }, reader.datas(read("/news", id):wait(1)))
     assert.equal(204, read("/news", last):wait_status())
   end)
 
@@ -306,7 +236,7 @@ describe("channels with three workers", function()
       end
     end
     assert.truthy(wait_for(function() return metric "photon_channel_events_total" == total end))
-    local whole = datas(read("/start"):wait(total))
+    local whole = reader.datas(read("/start"):wait(total))
     local is_sent = {}
     for _, n in ipairs(whole) do
       assert.is_nil(is_sent[n])
@@ -331,78 +261,5 @@ describe("channels with three workers", function()
     assert.is_true(r:has_ended())
     assert.truthy(r.parser.retry)
     assert.equal(0, server:wait())
-  end)
-end)
-
-describe("an answer that can be resumed, with three workers", function()
-  before_each(function() server = live.start { source = source "one", flags = "--workers 3" } end)
-  after_each(function() server:stop() end)
-
-  it("is made once, whoever asks, and whoever goes", function()
-    local got, id, is_over = {}, nil, false
-    local watcher = read "/answers/a?n=300"
-    assert.equal(200, watcher:wait_status())
-    local limit, visits = socket.now() + 20, 0
-    while not is_over and socket.now() < limit do
-      visits = visits + 1
-      local r = read("/answers/a?n=300", id)
-      if r:wait_status() == 204 then
-        is_over = true
-      else
-        r:wait(visits * 3 % 20)
-        for _, event in ipairs(r.events) do
-          assert.equal("token", event.event)
-          got[#got + 1], id = event.data, event.id
-        end
-      end
-      if visits % 2 == 0 then r.socket:reset() else r.socket:close() end
-    end
-    assert.is_true(is_over)
-    assert.truthy(visits > 10)
-    local whole = {}
-    for i = 1, 300 do whole[i] = tostring(i) end
-    assert.same(whole, got)
-    assert.same(whole, datas(watcher:wait(300)))
-    assert.is_true(watcher:has_ended())
-    assert.equal("1", server:get("/starts/a").body)
-  end)
-
-  it("goes on in the old code after a reload, and is there for the new", function()
-    local r = read "/answers/b?n=200"
-    local events = r:wait(20)
-    local id, count = events[#events].id, #events
-    r.socket:close()
-    write(source "two")
-    assert.truthy(reload())
-    assert.equal("two", server:get("/version").body)
-    r = read("/answers/b?n=200", id)
-    assert.equal(200 - count, #r:wait(200 - count))
-    assert.equal("200", r.events[200 - count].data)
-    assert.is_true(r:has_ended())
-    assert.equal("1", server:get("/starts/b").body)
-    assert.truthy(wait_for(function() return metric "photon_generations" == 1 end))
-  end)
-
-  it("does not keep the server from stopping", function()
-    local r = read "/answers/c?n=100000"
-    assert.truthy(r:wait(3))
-    r.socket:close()
-    local began = socket.now()
-    server:signal "TERM"
-    assert.equal(0, server:wait())
-    assert.truthy(socket.now() - began < 5)
-  end)
-end)
-
-describe("an answer whose Lua state is lost", function()
-  it("ends, and says that it failed", function()
-    server = live.start { source = source "one" }
-    local r = read "/answers/a?n=1000"
-    assert.truthy(r:wait(2))
-    assert.equal(503, server:get("/hang").status)
-    assert.is_true(r:has_ended())
-    assert.equal("photon.error", r.events[#r.events].event)
-    publish "goes on"
-    server:stop()
   end)
 end)

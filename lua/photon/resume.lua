@@ -7,6 +7,8 @@ local response = require "photon.response"
 local task = require "photon.task"
 local wait = require "photon.wait"
 
+require "photon.channel" -- which completes the methods of channels
+
 local error, ipairs, pcall, setmetatable, type, xpcall = error, ipairs, pcall, setmetatable, type, xpcall
 local publish, traceback = core.channel_methods.publish, core.traceback
 
