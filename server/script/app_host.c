@@ -86,18 +86,24 @@ void app_note_memory(struct app_host *host)
     atomic_store_explicit(&host->server->vm_bytes[host->worker], bytes, memory_order_relaxed);
 }
 
+static void app_make_end(struct app_host *host, struct app_part *part)
+{
+    if (!part->is_retired || !part->vm || part->vm->phase == VM_ABANDONED) return;
+    part->is_ending = true;
+    stream_lua_end_all(part->vm, &host->streams, true);
+    channel_lua_end_all(part->vm);
+    task_cancel_all(part->vm, false);
+}
+
 // When more generations than max_generations are alive, the oldest must go.
 static void app_limit_generations(struct app_host *host)
 {
     unsigned alive = 0;
     for (struct list *n = host->parts.next; n != &host->parts; n = n->next) alive++;
-    if (alive <= host->limits.max_generations) return;
-    struct app_part *oldest = list_entry(host->parts.next, struct app_part, node);
-    if (!oldest->is_retired || !oldest->vm) return;
-    oldest->is_ending = true;
-    stream_lua_end_all(oldest->vm, &host->streams, true);
-    channel_lua_end_all(oldest->vm);
-    task_cancel_all(oldest->vm, false);
+    for (struct list *n = host->parts.next; n != &host->parts; n = n->next) {
+        if (alive-- <= host->limits.max_generations) break;
+        app_make_end(host, list_entry(n, struct app_part, node));
+    }
 }
 
 static void app_check(struct timer *timer)
