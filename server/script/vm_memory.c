@@ -7,11 +7,14 @@
 // Nor does every version of LuaJIT bear an allocation that fails in compiled code or while code is
 // compiled. So over the limit little is still given, and a hook raises at the next line that is
 // interpreted; only big blocks, which C functions ask for, and what is far over it are refused.
+// Small blocks that grow never are: when a stack cannot, LuaJIT writes its error message behind the
+// stack.
 #include "base/mem.h"
 #include "script/guard_thread.h"
 #include "script/vm.h"
 
-enum { MEMORY_BIG = 256 * 1024 }; // more than the compiler ever asks for at once
+// More than the compiler ever asks for at once, and than a coroutine's stack grows to.
+enum { MEMORY_BIG = 1024 * 1024 };
 
 static size_t vm_memory_reserve(const struct vm *vm)
 {
@@ -97,15 +100,16 @@ static void vm_stop_slice(struct vm *vm, size_t memory)
 
 // The reserve belongs to the slice that was stopped once, for what handles the error. Coroutines
 // that resume one another are stopped here too: each takes a part of the C stack.
-static bool vm_may_take(struct vm *vm, size_t memory, size_t more)
+static bool vm_may_take(struct vm *vm, size_t memory, size_t more, bool may_grow)
 {
     enum guard_room room = guard_thread_room();
     if (vm_is_unprotected(vm)) return true;
     size_t limit = (size_t)vm->limits->lua_memory;
     if (vm->was_refused) limit += vm_memory_reserve(vm);
     if (memory <= limit && room == GUARD_ROOM) return true;
-    if (memory > vm_memory_cap(vm) || room == GUARD_NO_ROOM ||
-        (more >= MEMORY_BIG && !vm_trace_runs(vm->L))) {
+    bool is_big = more >= MEMORY_BIG && !vm_trace_runs(vm->L);
+    bool is_too_much = memory > vm_memory_cap(vm) || room == GUARD_NO_ROOM;
+    if (is_big || (is_too_much && !may_grow)) {
         vm->was_refused = true;
         return false;
     }
@@ -120,8 +124,9 @@ void *vm_allocate(void *data, void *ptr, size_t old_size, size_t new_size)
     if (!ptr) old_size = 0;
     if (new_size > old_size) {
         size_t more = new_size - old_size, memory = vm->memory + more;
-        bool fails = mem_fails() && !vm_is_unprotected(vm);
-        if (fails || !vm_may_take(vm, memory, more)) {
+        bool may_grow = ptr && new_size <= MEMORY_BIG;
+        bool fails = mem_fails() && !may_grow && !vm_is_unprotected(vm);
+        if (fails || !vm_may_take(vm, memory, more, may_grow)) {
             vm_trace_settle(vm->L);
             return NULL;
         }
