@@ -11,7 +11,6 @@ local settings = require "photon.settings"
 local test = require "photon.test"
 
 local PAGES = lib.files("docs", "%.md$")
-local EVENTS = { gap = true, error = true } -- what streams call their own events: photon.gap
 
 -- The lines of a page as blocks and tries, in order: { kind =, language =, name =, text =, line = }.
 local function read_page(page)
