@@ -107,9 +107,11 @@ bool worker_give(struct worker *w, int fd, const struct peer *peer)
 {
     pthread_mutex_lock(&w->lock);
     bool has_room = worker_make_room(w);
-    if (has_room) w->arrivals[w->arrival_count++] = (struct worker_arrival){*peer, fd};
+    if (has_room) {
+        w->arrivals[w->arrival_count++] = (struct worker_arrival){*peer, fd};
+        atomic_fetch_add(&w->arriving, 1);
+    }
     pthread_mutex_unlock(&w->lock);
-    if (has_room) atomic_fetch_add(&w->arriving, 1);
     return has_room;
 }
 
@@ -146,8 +148,10 @@ static void worker_on_wake(struct loop *loop)
     w->order_count = 0;
     size_t count = worker_swap_arrivals(w);
     pthread_mutex_unlock(&w->lock);
-    for (size_t i = 0; i < count; i++) worker_take(w, w->taken[i].fd, &w->taken[i].peer);
-    atomic_fetch_sub(&w->arriving, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) { // never counted twice for long: the acceptor is looking
+        worker_take(w, w->taken[i].fd, &w->taken[i].peer);
+        atomic_fetch_sub(&w->arriving, 1);
+    }
     for (unsigned i = 0; i < order_count; i++) orders[i].run(w, orders[i].data);
     channel_worker_run(&w->channels);
 }
