@@ -1,4 +1,5 @@
 -- Who may listen to channels: admission, limits; and the channels of apps under test.
+local live = require "spec.live"
 local photon = require "photon"
 local test = require "photon.test"
 
@@ -197,5 +198,36 @@ describe("channels of apps under test", function()
       assert.equal(0, #photon.channel("same"):history())
       assert.is_nil(client:sse("/"):next(0.01))
     end)
+  end)
+end)
+
+describe("photon routes", function()
+  it("tells which channel routes enter Lua", function()
+    local folder = live.folder()
+    local file = assert(io.open(folder .. "/app.lua", "wb"))
+    file:write [[
+      local photon = require "photon"
+      local app = photon.app()
+      local news = photon.channel "news"
+      app:subscribe("/alone", news)
+      app:subscribe("/asked", function() return news end)
+      app:group("/in", function(group)
+        group:use(function(req, inner) return inner(req) end)
+        group:subscribe("/behind", news)
+        group:subscribe("/open", { middleware = false }, { news })
+      end)
+      return app
+    ]]
+    file:close()
+    local pipe = io.popen(live.command("routes " .. folder .. " --json"))
+    local routes = photon.json.decode(pipe:read "*a")
+    pipe:close()
+    os.execute("rm -rf " .. folder)
+    local enters = {}
+    for i, route in ipairs(routes) do
+      assert.equal("channel", route.kind)
+      enters[i] = route.pattern .. " " .. tostring(route.enters_lua)
+    end
+    assert.same({ "/alone false", "/asked true", "/in/behind true", "/in/open false" }, enters)
   end)
 end)
