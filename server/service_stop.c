@@ -17,9 +17,8 @@ static void service_order_all(struct service *s, void (*run)(struct worker *w, v
 }
 
 // Code that cannot be stopped (a blocking call into C) must not keep the process alive.
-static void service_on_grace(struct timer *timer)
+static void service_leave(struct service *s)
 {
-    struct service *s = list_entry(timer, struct service, deadline);
     control_close(&s->control);
     for (unsigned i = 0; i < s->sockets.count; i++) {
         if (s->sockets.listeners[i].path[0]) unlink(s->sockets.listeners[i].path);
@@ -27,6 +26,11 @@ static void service_on_grace(struct timer *timer)
     log_write(LOG_ERROR, "stopped while code that does not end was still running");
     log_close();
     _exit(s->has_failed ? 1 : 0);
+}
+
+static void service_on_grace(struct timer *timer)
+{
+    service_leave(list_entry(timer, struct service, deadline));
 }
 
 static void service_abort(struct service *s)
@@ -126,7 +130,7 @@ void service_close(struct service *s)
     if (s->phase == SERVICE_STARTING) // the start has failed before the boss's loop ran
         service_order_all(s, worker_abort);
     for (unsigned i = 0; i < count; i++) worker_join(&s->workers[i]);
-    app_reaper_stop();
+    if (!app_reaper_stop()) service_leave(s);
     if (s->reload.made) app_discard(s->reload.made); // parts that no worker has taken
     for (unsigned i = 0; i < count; i++) worker_close(&s->workers[i]);
     sockets_close(&s->sockets);

@@ -107,8 +107,9 @@ void app_discard(struct generation *g);
 // Gives up the loader's hold on a generation that has been installed. Its parts hold it, too.
 void app_release(struct generation *g);
 
-// The thread that closes retired VMs; started once, stopped after all workers have ended.
+// The thread that closes retired VMs; started once, stopped after all workers have ended. False
+// when a finalizer of an app does not end: the thread runs on, and what it may use must stay.
 bool app_reaper_start(void);
-void app_reaper_stop(void);
+bool app_reaper_stop(void);
 
 #endif

@@ -1,5 +1,6 @@
 // The reaper closes retired VMs on a thread of its own: a large heap takes its time.
 #include <pthread.h>
+#include <time.h>
 #include "script/app_private.h"
 #include "script/guard_thread.h"
 
@@ -40,15 +41,20 @@ bool app_reaper_start(void)
     return reaper.is_running;
 }
 
-void app_reaper_stop(void)
+bool app_reaper_stop(void)
 {
-    if (!reaper.is_running) return;
+    enum { PATIENCE = 10 }; // seconds; a heap of 130 MB takes a third of one
+    struct timespec limit;
+    if (!reaper.is_running) return true;
     pthread_mutex_lock(&reaper.lock);
     reaper.is_ending = true;
     pthread_cond_signal(&reaper.news);
     pthread_mutex_unlock(&reaper.lock);
-    pthread_join(reaper.thread, NULL);
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += PATIENCE;
+    if (pthread_timedjoin_np(reaper.thread, NULL, &limit) != 0) return false;
     reaper.is_running = false;
+    return true;
 }
 
 void app_reap(struct app_part *part)
