@@ -3,6 +3,7 @@
 local core = require "photon.core"
 local app = require "photon.app"
 local channel = require "photon.channel"
+local log = require "photon.log"
 local offload = require "photon.offload"
 local response = require "photon.response"
 local shared = require "photon.shared"
@@ -37,7 +38,7 @@ photon.cancelled = task.cancelled
 -- Beyond this worker.
 photon.channel, photon.shared, photon.offload = channel.open, shared.open, offload.call
 photon.worker = core.worker
-photon.log = core.log
+photon.log = log
 
 -- The server's own numbers, as app:metrics tells them: one table.
 photon.metrics = core.metrics

@@ -88,6 +88,7 @@ Task.stop = Task.cancel
 
 -- Waits for the end of the task: true and what its function returned, or nil and the error.
 function Task:join()
+  if core.current() == self[1] then error("a task cannot wait for its own end", 2) end
   while not self.is_done do
     core.park("task:join")
     local joiners = self.joiners or {}

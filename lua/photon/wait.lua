@@ -4,6 +4,7 @@
 -- whoever resumed it; the resume and wrap below pass that up to the task, and the answer down.
 
 local core = require "photon.core"
+require "photon.failure"
 
 local resume, yield, status = coroutine.resume, coroutine.yield, coroutine.status
 local isyieldable, create = coroutine.isyieldable, coroutine.create

@@ -151,7 +151,7 @@ void app_install(struct app_host *host, struct app_part *part)
     vm->guard = host->guard;
     vm->streams = &host->streams;
     vm->channels = host->channels;
-    if (!task_call(vm, "start", host->worker == 0, 0) && host->on_started) {
+    if (!part->has_started && !task_call(vm, "start", host->worker == 0, 0) && host->on_started) {
         host->on_started(host, "not enough memory to start");
     }
     if (old) app_retire(old);
@@ -199,16 +199,23 @@ static void app_log_loss(const struct vm *vm, unsigned worker)
     buf_reset(&where);
 }
 
+static bool app_is_starting(const struct vm *vm)
+{
+    const struct task *t = vm->current;
+    return t && t->kind == TASK_NAMED && strcmp(t->name, "start") == 0;
+}
+
 // Every request of the lost VM gets its answer; its memory is left alone for ever, for nobody can
 // know in what state it is. A fresh VM takes over.
 void app_on_abandoned(struct vm *vm)
 {
     struct app_part *part = vm->part;
     struct app_host *host = part->host;
+    bool was_starting = app_is_starting(vm);
     char error[APP_ERROR];
     counters_add(&vm->counters->vms_abandoned, 1);
     counters_add(&vm->counters->vm_leaked_bytes, (int64_t)vm->memory);
-    app_log_loss(vm, host->worker);
+    app_log_loss(vm, host->worker + 1);
     task_abandon_all(vm);
     channel_lua_abandon(vm);
     luv_abandon(vm);
@@ -222,10 +229,14 @@ void app_on_abandoned(struct vm *vm)
     if (host->current != part) return;
     struct app_part *fresh = app_reload_part(part, error);
     if (fresh) {
+        fresh->has_started = was_starting; // once is enough: it would be lost again
         host->current = NULL;
         app_install(host, fresh);
-        return;
+    } else {
+        log_write(LOG_ERROR, "no fresh VM for worker %u: %s", host->worker + 1, error);
+        part->vm = NULL;
     }
-    log_write(LOG_ERROR, "no fresh VM for worker %u: %s", host->worker, error);
-    part->vm = NULL;
+    if (was_starting && host->on_started) {
+        host->on_started(host, "app:on_start ran over lua_budget without waiting");
+    }
 }

@@ -17,8 +17,9 @@ void result_open(lua_State *L, struct vm *vm);
 // headers; else it returns nothing. Harmless when the exchange is over.
 int result_reply(lua_State *L);
 
-// core.traceback(err): the message handler of every protected call into an app. Response objects,
-// failures and photon.cancelled pass; anything else becomes a failure { message, trace, status }.
+// core.traceback(err, [text]): the message handler of every protected call into an app (through
+// photon.failure, which asks the value for its text). Response objects, failures and
+// photon.cancelled pass; anything else becomes a failure { message, trace, status, value }.
 int result_traceback(lua_State *L);
 
 // Adds the fields of the Lua table at `index` to `h` (whose array has room for RESULT_MAX_HEADERS),

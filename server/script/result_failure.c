@@ -59,9 +59,17 @@ void result_make_failure(lua_State *L, struct vm *vm, const char *trace)
 int result_traceback(lua_State *L)
 {
     struct vm *vm = vm_of(L);
-    lua_settop(L, 1);
+    lua_settop(L, 2);
+    bool has_text = lua_type(L, 2) == LUA_TSTRING;
     enum result_kind kind = result_kind_of(L, vm, 1);
-    if (kind == RESULT_PLAIN || kind == RESULT_REQUEST) result_make_failure(L, vm, NULL);
+    if (kind == RESULT_PLAIN || kind == RESULT_REQUEST) {
+        lua_pushvalue(L, has_text ? 2 : 1);
+        result_make_failure(L, vm, NULL);
+        lua_pushvalue(L, 1);
+        lua_setfield(L, 3, "value");
+        return 1;
+    }
+    lua_settop(L, 1);
     return 1;
 }
 

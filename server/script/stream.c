@@ -8,7 +8,10 @@
 #include "script/stream_spec.h"
 #include "script/task.h"
 
-enum { STREAM_SLICE_MS = 8 }; // after which a producer that never waits lets others run
+enum {
+    STREAM_SLICE_MS = 8,        // after which a producer that never waits lets others run
+    STREAM_CLOSED_CALLS = 1000, // calls in vain that one slice may make
+};
 
 // What a stream is to its VM, beside the stream itself: its handle, who waits for it to drain, and
 // whether it is to be pushed when the slice ends.
@@ -19,8 +22,14 @@ struct stream_owner {
     struct task *waiter;
 };
 
+// A loop that does not look at what send returns would never end.
 static int stream_closed(lua_State *L)
 {
+    struct vm *vm = vm_of(L);
+    if (++vm->closed_calls > STREAM_CLOSED_CALLS) {
+        lua_rawgeti(L, LUA_REGISTRYINDEX, vm->refs[VM_REF_CANCELLED]);
+        return lua_error(L);
+    }
     lua_pushnil(L);
     lua_pushliteral(L, "closed");
     return 2;

@@ -140,6 +140,7 @@ static void task_run(struct task *t, bool is_beginning)
     if (vm->is_full) task_collect_garbage(vm);
     if (vm->phase == VM_ABANDONED) return;
     vm->current = t;
+    vm->closed_calls = 0;
     vm->slice_began = task_clock();
     t->state = TASK_RUNNING;
     counters_add(&vm->counters->lua_entries, 1);

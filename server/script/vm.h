@@ -98,6 +98,7 @@ struct vm {
     struct list idle;                    // finished tasks with their coroutines, kept for reuse
     unsigned idle_count, task_count;     // idle ones with a coroutine; living ones
     struct task *current;                // the task that runs now, NULL outside Lua
+    unsigned closed_calls;               // of this slice, to streams that are closed
     uint64_t slice_began;                // task_clock, when the present slice began
     struct list after;                   // what is to be done when the present slice ends
     int refs[VM_REFS];                   // registry references of what C needs often
