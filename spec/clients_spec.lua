@@ -27,6 +27,11 @@ local function has(program)
   return capture(("command -v %s"):format(program)) ~= ""
 end
 
+-- Waits, for 3 s at most, until a process is gone and writes no more files.
+local function await_end(pid)
+  os.execute(("timeout 3 sh -c 'while kill -0 %d; do sleep 0.05; done' 2>/dev/null"):format(pid))
+end
+
 local function show(events)
   local shown = {}
   for i, event in ipairs(events) do shown[i] = ("%s %q id %q"):format(event.type, event.data, event.id) end
@@ -129,6 +134,7 @@ describe("what was sent is received", function()
     local pid = browser.open(origin .. "/watch", folder .. "/browser")
     local is_done, report = pcall(browser.wait_for_report, server, "/report")
     browser.close(pid)
+    await_end(pid)
     assert.truthy(is_done, report)
     assert.is_nil(report.error)
     check(cases, report)
