@@ -27,9 +27,9 @@ local function has(program)
   return capture(("command -v %s"):format(program)) ~= ""
 end
 
--- Waits, for 3 s at most, until a process is gone and writes no more files.
+-- Waits, for 3 s at most, until a process is gone (or waits to be reaped) and writes no more files.
 local function await_end(pid)
-  os.execute(("timeout 3 sh -c 'while kill -0 %d; do sleep 0.05; done' 2>/dev/null"):format(pid))
+  os.execute(("timeout 3 sh -c 'while grep -q . /proc/%d/cmdline; do sleep 0.05; done' 2>/dev/null"):format(pid))
 end
 
 local function show(events)
