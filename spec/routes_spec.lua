@@ -148,6 +148,16 @@ describe("static routes", function()
     assert.same({ "x-a", "1" }, made.headers[2])
   end)
 
+  it("may be empty, in an app of any folder", function()
+    local loader = require "photon.loader"
+    local file = loader.file
+    loader.file = "apps/hello/app.lua"
+    local ok, made = pcall(fixed, "")
+    loader.file = file
+    assert.is_true(ok, made)
+    assert.equal("", made.body)
+  end)
+
   it("refuse directories and what is no body", function()
     refused("app:files", function() fixed "spec" end)
     refused("the body is a string or a table", function() fixed(12) end)

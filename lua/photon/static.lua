@@ -23,7 +23,7 @@ end
 
 local function render_body(body, options)
   if type(body) == "string" then
-    if is_directory(body) or is_directory(app_dir() .. body) then
+    if body ~= "" and (is_directory(body) or is_directory(app_dir() .. body)) then
       return nil, "is a directory; files are served by app:files"
     end
     return body, "text/plain; charset=utf-8"
