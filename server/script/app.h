@@ -19,10 +19,10 @@ struct app_part {
     struct list node; // app_host->parts
     struct generation *generation;
     struct app_host *host;
-    struct vm *vm;  // NULL when it was lost and could not be replaced
-    unsigned index; // of the worker
-    uint32_t base;  // where its handlers begin in the VM's table: its fallback, then routes
-    uint32_t busy;  // exchanges in progress
+    struct vm *vm;    // NULL when it was lost and could not be replaced
+    unsigned index;   // of the worker
+    uint32_t base;    // where its handlers begin in the VM's table: its fallback, then routes
+    uint32_t busy;    // exchanges in progress
     bool has_started; // app:on_start has run, well or not
     bool has_fallback, is_retired, is_closing, owns_vm;
     bool is_ending; // luv's handles do not keep it alive any more
