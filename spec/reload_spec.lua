@@ -195,5 +195,22 @@ for _, workers in ipairs { 1, 2 } do
       until text:find("\nphoton_generations 1\n", 1, true) or socket.now() > limit
       assert.truthy(text:find("\nphoton_generations 1\n", 1, true), text)
     end)
-  end)
+
+    it("cuts off an on_start that still waits, and logs no error for it", function()
+      write [[
+local photon = require "photon"
+local app = photon.app()
+app:get("/", function() return "2" end)
+app:on_start(function() photon.log.info "it waits" photon.sleep(1000) end)
+app:on_stop(function() photon.log.info "it stops" end)
+return app]]
+      local _, status = reload()
+      assert.equal("0", status)
+      assert.is_true(server:has_logged "it waits")
+      write(version "3")
+      assert.equal("0", select(2, reload()))
+      assert.is_true(server:has_logged "it stops")
+      assert.is_nil(server:log():find("cancelled", 1, true))
+    end)
+end)
 end

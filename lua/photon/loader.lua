@@ -67,7 +67,7 @@ function task.named.start(is_first_worker)
     local ok, err = xpcall(fn, traceback)
     if not ok then
       channel.started()
-      return core.started(loader.text(err))
+      return core.started(loader.text(err), err == task.cancelled)
     end
   end
   channel.started()
@@ -82,7 +82,7 @@ function task.named.stop()
   channel.stop()
   for _, fn in ipairs(loader.on_stop) do
     local ok, err = xpcall(fn, traceback)
-    if not ok then core.failed("app:on_stop", err) end
+    if not ok and err ~= task.cancelled then core.failed("app:on_stop", err) end
   end
 end
 

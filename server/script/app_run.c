@@ -18,14 +18,14 @@ static void app_set_path(lua_State *L, const char *field, const char *dir, const
     lua_pop(L, 2);
 }
 
-// started([error]): app:on_start has run
+// started([error, is_cancelled]): app:on_start has run, or was cut off by a stop or the next reload
 static int app_lua_started(lua_State *L)
 {
     struct app_part *part = vm_of(L)->part;
     struct app_host *host = part->host;
     const char *error = lua_tostring(L, 1);
     part->has_started = true;
-    if (error) log_write(LOG_ERROR, "app:on_start: %s", error);
+    if (error && !lua_toboolean(L, 2)) log_write(LOG_ERROR, "app:on_start: %s", error);
     if (host && host->on_started && host->current == part) host->on_started(host, error);
     return 0;
 }
