@@ -212,5 +212,5 @@ return app]]
       assert.is_true(server:has_logged "it stops")
       assert.is_nil(server:log():find("cancelled", 1, true))
     end)
-end)
+  end)
 end
