@@ -7,6 +7,8 @@ if not pcall(ffi.sizeof, "struct spec_sockaddr") then
   struct spec_pollfd { int fd; short events; short revents; };
   struct spec_linger { int on; int seconds; };
   struct spec_timespec { long seconds; long nanoseconds; };
+  struct spec_filter { uint16_t code; uint8_t jt, jf; uint32_t k; };
+  struct spec_filters { unsigned short count; struct spec_filter *list; };
   int spec_socket(int, int, int) __asm__("socket");
   int spec_connect(int, const struct spec_sockaddr *, uint32_t) __asm__("connect");
   int spec_setsockopt(int, int, int, const void *, uint32_t) __asm__("setsockopt");
@@ -22,6 +24,7 @@ end
 local C = ffi.C
 local AF_INET, SOCK_STREAM, SOCK_CLOEXEC = 2, 1, 0x80000
 local SOL_SOCKET, SO_LINGER, SO_RCVBUF, IPPROTO_TCP, TCP_NODELAY = 1, 13, 8, 6, 1
+local SO_ATTACH_FILTER, BPF_RETURN = 26, 6
 local MSG_NOSIGNAL, MSG_DONTWAIT, EAGAIN, EINTR = 0x4000, 0x40, 11, 4
 local POLLIN, POLLOUT = 1, 4
 local CHUNK = 262144
@@ -83,10 +86,11 @@ function Socket:try_send(text, from)
   return nil
 end
 
--- Without waiting: adds what there is to `received`; true when something came. Sets is_closed.
-function Socket:try_receive()
+-- Without waiting: adds what there is, or at most that many bytes, to `received`; true when something
+-- came. Sets is_closed.
+function Socket:try_receive(most)
   if self.is_closed then return false end
-  local n = tonumber(C.spec_recv(self.fd, bytes, CHUNK, MSG_DONTWAIT))
+  local n = tonumber(C.spec_recv(self.fd, bytes, math.min(most or CHUNK, CHUNK), MSG_DONTWAIT))
   if n > 0 then
     self.received = self.received .. ffi.string(bytes, n)
     return true
@@ -139,6 +143,14 @@ end
 -- Says that nothing more will be sent.
 function Socket:finish()
   C.spec_shutdown(self.fd, 1)
+end
+
+-- From now on the kernel drops whatever comes for it, unanswered: the peer sees a machine that has
+-- vanished, until this end is closed. False when the kernel cannot do that.
+function Socket:vanish()
+  local filter = ffi.new("struct spec_filter", { BPF_RETURN, 0, 0, 0 })
+  local filters = ffi.new("struct spec_filters", { 1, filter })
+  return C.spec_setsockopt(self.fd, SOL_SOCKET, SO_ATTACH_FILTER, filters, ffi.sizeof(filters)) == 0
 end
 
 function Socket:close()
