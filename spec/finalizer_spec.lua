@@ -52,6 +52,20 @@ describe("a finalizer", function()
     assert.equal(1, count)
   end)
 
+  it("goes with its object", function()
+    local alive = setmetatable({}, { __mode = "k" })
+    do
+      local count = 0
+      local function finish() count = count + 1 end
+      alive[finish] = true
+      ffi.gc(ffi.new "int[1]", finish)
+      getmetatable(newproxy(true)).__gc = finish
+    end
+    collect()
+    collect()
+    assert.is_nil(next(alive))
+  end)
+
   it("may be a C function", function()
     ffi.gc(ffi.cast("void *", ffi.NULL), nil)
     if not pcall(function() return ffi.C.free end) then ffi.cdef "void free(void *);" end

@@ -11,7 +11,8 @@ local setmetatable, type = setmetatable, type
 local debug_setmetatable, ffi_gc, ffi_metatype = debug.setmetatable, ffi.gc, ffi.metatype
 local failed = core.failed
 
-local wrapped = setmetatable({}, { __mode = "k" }) -- the wrapper of a function
+-- The wrapper of a function. Values are weak too, for each holds its key.
+local wrapped = setmetatable({}, { __mode = "kv" })
 
 local function report(ok, err)
   if not ok then failed("a finalizer", err) end
