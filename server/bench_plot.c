@@ -290,7 +290,7 @@ static void plot_seconds(struct bench_page *p, double seconds)
 static void plot_series(struct bench_page *p, const struct bench_result *r, plot_slot *value,
                         plot_word *write, const char *title, const char *note)
 {
-    unsigned count = bench_series_count(&r->series, (uint64_t)(r->seconds * 1e9));
+    unsigned count = bench_series_shown(&r->series, (uint64_t)(r->seconds * 1e9));
     double most = 0, end = r->seconds;
     for (unsigned i = 0; i < count; i++)
         most = fmax(most, value(&r->series.slots[i], plot_slot_width(r, i)));

@@ -26,8 +26,13 @@ struct bench_slot *bench_series_at(struct bench_series *s, uint64_t time)
 
 unsigned bench_series_count(const struct bench_series *s, uint64_t time)
 {
-    uint64_t width = bench_series_width(s), count = time / width;
-    bool is_worth_it = count == 0 || time % width > width / 2;
-    count += is_worth_it;
+    uint64_t count = time / bench_series_width(s) + 1;
     return count < BENCH_SLOTS ? (unsigned)count : BENCH_SLOTS;
+}
+
+unsigned bench_series_shown(const struct bench_series *s, uint64_t time)
+{
+    uint64_t width = bench_series_width(s);
+    bool is_worth_it = time < width || time % width > width / 2;
+    return bench_series_count(s, is_worth_it ? time : time - width);
 }
