@@ -1,4 +1,5 @@
 -- A real server process for specs: started on a free port, stopped with its spec.
+local busted = require "busted"
 local ffi = require "ffi"
 local lfs = require "lfs"
 local replies = require "spec.replies"
@@ -12,6 +13,19 @@ local live = { signals = { TERM = 15, INT = 2, HUP = 1, KILL = 9 } }
 
 local Server = {}
 Server.__index = Server
+
+local running = {} -- servers that have been started and not been waited for
+
+-- What the specs of a file have left running (one that fails may stop nothing) goes with the file:
+-- it would run on, and the pipe from it waits for its end when it is collected.
+busted.subscribe({ "file", "end" }, function()
+  for server in pairs(running) do
+    server:signal "KILL"
+    server:wait()
+    server:remove()
+  end
+  return nil, true
+end)
 
 local function write(path, text)
   local file = assert(io.open(path, "wb"))
@@ -61,6 +75,7 @@ function live.start(options)
   self.port = tonumber(line:match "^photon: listening on http://127%.0%.0%.1:(%d+)")
   self.pid = tonumber(line:match "pid (%d+)")
   if not self.port or not self.pid then error("the server did not start: " .. line .. "\n" .. self:log(), 2) end
+  running[self] = true
   return self
 end
 
@@ -89,7 +104,12 @@ function Server:wait()
   local rest = self.output:read "*a"
   self.output:close()
   self.status = tonumber(rest:match "exit (%d+)")
+  running[self] = nil
   return self.status
+end
+
+function Server:remove()
+  os.execute("rm -rf " .. quote(self.folder))
 end
 
 -- Stops it at once. An error when it did not end well. Harmless when repeated.
@@ -98,7 +118,7 @@ function Server:stop()
   self:signal "TERM"
   self:signal "TERM"
   local status, log = self:wait(), self:log()
-  os.execute("rm -rf " .. quote(self.folder))
+  self:remove()
   if status ~= 0 then error(("the server ended with %s:\n%s"):format(tostring(status), log:sub(-4000)), 2) end
 end
 
