@@ -18,7 +18,7 @@ app:get("/answers/:id", function(req)
   end)
 end)
 app:get("/starts/:id", function(req) return tostring(photon.shared("starts"):get(req.params.id)) end)
-app:get("/hang", function() local n = 0 while true do n = n + 1 end end)
+app:get("/hang", function() return ("a"):rep(40):find(("a?"):rep(40) .. ("a"):rep(40)) end)
 app:metrics "/metrics"
 return app
 ]]
@@ -129,6 +129,6 @@ describe("an answer whose Lua state is lost", function()
     assert.equal(503, server:get("/hang").status)
     assert.is_true(r:has_ended())
     assert.equal("photon.error", r.events[#r.events].event)
-      server:stop()
+    server:stop()
   end)
 end)
