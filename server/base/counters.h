@@ -39,6 +39,7 @@
     X(lua_slow, counter, "slices over lua_slow")                                                   \
     X(lua_stopped, counter, "slices stopped at lua_budget")                                        \
     X(vms_abandoned, counter, "virtual machines given up because their code could not be stopped") \
+    X(vms_full, counter, "virtual machines replaced because what they kept filled lua_memory")     \
     X(vm_leaked_bytes, counter, "heap of the virtual machines that were given up")                 \
     X(tasks, gauge, "living tasks")                                                                \
     X(tasks_refused, counter, "tasks refused at max_tasks")                                        \

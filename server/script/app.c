@@ -125,6 +125,7 @@ struct app_part *app_load_part(struct generation *g, unsigned index, struct loop
     part->vm->worker_count = g->server->worker_count;
     part->vm->is_watching = g->is_watching;
     part->vm->on_abandoned = app_on_abandoned;
+    part->vm->on_full = app_on_full;
     part->vm->let_go = app_let_go;
     part->vm->load = g->number;
     if (app_run_files(part, &is_lost, error)) return part;

@@ -24,6 +24,7 @@ struct app_part {
     uint32_t base;    // where its handlers begin in the VM's table: its fallback, then routes
     uint32_t busy;    // exchanges in progress
     bool has_started; // app:on_start has run, well or not
+    bool has_failed;  // not well
     bool has_fallback, is_retired, is_closing, owns_vm;
     bool is_ending; // luv's handles do not keep it alive any more
 };

@@ -27,7 +27,7 @@ void app_host_init(struct app_host *host, struct server *server, unsigned worker
     list_init(&host->parts);
 }
 
-static void app_watch_retired(struct app_host *host)
+void app_watch_retired(struct app_host *host)
 {
     if (!timer_is_running(&host->check)) {
         timer_start(host->loop, &host->check, APP_CHECK_MS, app_check);
@@ -177,66 +177,4 @@ void app_abort_all(struct app_host *host)
 bool app_is_empty(const struct app_host *host)
 {
     return list_is_empty(&host->parts);
-}
-
-// Compiled code knows no line; the route says where to look.
-static void app_log_loss(const struct vm *vm, unsigned worker)
-{
-    const struct task *t = vm->current;
-    const struct exchange *x = t && t->slot ? t->slot->x : NULL;
-    const struct route *route = x ? x->route : NULL;
-    struct buf where = {0};
-    if (route) {
-        buf_append_format(&where, "%.*s %.*s (%.*s)", (int)route->method.len, route->method.ptr,
-                          (int)route->pattern.len, route->pattern.ptr, (int)route->place.len,
-                          route->place.ptr);
-    }
-    log_write(
-        LOG_ERROR,
-        "%.*s ran over lua_budget and could not be stopped by an error; it has cost worker %u "
-        "its Lua VM (%zu bytes): its requests get 503 and a fresh VM takes over",
-        where.len ? (int)where.len : 6, where.len ? where.ptr : "a task", worker, vm->memory);
-    buf_reset(&where);
-}
-
-static bool app_is_starting(const struct vm *vm)
-{
-    const struct task *t = vm->current;
-    return t && t->kind == TASK_NAMED && strcmp(t->name, "start") == 0;
-}
-
-// Every request of the lost VM gets its answer; its memory is left alone for ever, for nobody can
-// know in what state it is. A fresh VM takes over.
-void app_on_abandoned(struct vm *vm)
-{
-    struct app_part *part = vm->part;
-    struct app_host *host = part->host;
-    bool was_starting = app_is_starting(vm);
-    char error[APP_ERROR];
-    counters_add(&vm->counters->vms_abandoned, 1);
-    counters_add(&vm->counters->vm_leaked_bytes, (int64_t)vm->memory);
-    app_log_loss(vm, host->worker + 1);
-    task_abandon_all(vm);
-    channel_lua_abandon(vm);
-    luv_abandon(vm);
-    offload_close(vm);
-    for (uint32_t i = 0; i < vm->slot_count; i++) {
-        if (vm->slots[i]->x) exchange_error(vm->slots[i]->x, 503, "the handler was stopped", NULL);
-    }
-    part->owns_vm = false;
-    part->is_retired = true;
-    app_watch_retired(host);
-    if (host->current != part) return;
-    struct app_part *fresh = app_reload_part(part, error);
-    if (fresh) {
-        fresh->has_started = was_starting; // once is enough: it would be lost again
-        host->current = NULL;
-        app_install(host, fresh);
-    } else {
-        log_write(LOG_ERROR, "no fresh VM for worker %u: %s", host->worker + 1, error);
-        part->vm = NULL;
-    }
-    if (was_starting && host->on_started) {
-        host->on_started(host, "app:on_start ran over lua_budget without waiting");
-    }
 }

@@ -53,7 +53,13 @@ bool app_let_go(struct exchange *x);
 // it is the first, into the generation's route table. Raises what is wrong.
 void app_take_compiled(lua_State *L, struct app_part *part);
 
+// Looks from now on whether retired parts can be closed.
+void app_watch_retired(struct app_host *host);
+
 // The guard has given up the VM of this part.
 void app_on_abandoned(struct vm *vm);
+
+// What the VM of this part keeps fills lua_memory.
+void app_on_full(struct vm *vm);
 
 #endif

@@ -25,6 +25,7 @@ static int app_lua_started(lua_State *L)
     struct app_host *host = part->host;
     const char *error = lua_tostring(L, 1);
     part->has_started = true;
+    part->has_failed = error != NULL;
     if (error && !lua_toboolean(L, 2)) log_write(LOG_ERROR, "app:on_start: %s", error);
     if (host && host->on_started && host->current == part) host->on_started(host, error);
     return 0;

@@ -10,7 +10,7 @@
 
 void task_make_ready(struct task *t)
 {
-    if (t->vm->phase == VM_ABANDONED) return;
+    if (vm_is_over(t->vm)) return;
     t->state = TASK_READY;
     list_append(&t->vm->ready, &t->ready);
     if (t->vm->loop) loop_next_turn(t->vm->loop, &t->vm->turn);
@@ -47,7 +47,7 @@ static void task_die(struct task *t, const char *why)
     if (x) exchange_error(x, is_stopped ? 503 : 500, NULL, NULL);
     bool needs_cleaning = t->has_defers || t->object_ref != LUA_NOREF;
     if (t->kind == TASK_DIED || !needs_cleaning || !task_give_coroutine(t)) {
-        if (vm->phase != VM_ABANDONED) task_release(t);
+        if (!vm_is_over(vm)) task_release(t);
         return;
     }
     vm->idle_count--; // it does not stand in the idle list
@@ -107,6 +107,14 @@ static void task_abandon(struct vm *vm)
     if (vm->on_abandoned) vm->on_abandoned(vm);
 }
 
+// What waiting tasks hold they may let go of soon: that gets some more rounds.
+static bool task_is_vm_full(struct vm *vm)
+{
+    enum { PATIENCE = 4 };
+    vm->full_rounds = vm_memory_is_short(vm) ? vm->full_rounds + 1 : 0;
+    return vm->full_rounds >= (vm->task_count > 0 ? PATIENCE : 1);
+}
+
 // After a slice for which there was not enough memory, so that the next finds some. A finalizer
 // that raises ends the collection; it is gone then, and the rest is collected by the next try. At
 // most half of the time is spent so, for many slices in a row may find no memory.
@@ -130,6 +138,7 @@ void task_collect_garbage(struct vm *vm)
     guard_thread_trim();
     end = uv_hrtime();
     vm->collects_at = end + (end - began);
+    if (task_is_vm_full(vm) && vm->on_full) vm->on_full(vm);
 }
 
 // One slice.
@@ -141,8 +150,9 @@ static void task_run(struct task *t, bool is_beginning)
     assert(vm->current == NULL);
     task_collect(vm);
     if (vm->is_full) task_collect_garbage(vm);
-    if (vm->phase == VM_ABANDONED) return;
+    if (vm_is_over(vm)) return;
     vm->current = t;
+    vm->route = t->slot && t->slot->x ? t->slot->x->route : NULL;
     vm->closed_calls = 0;
     vm->slice_began = task_clock();
     t->state = TASK_RUNNING;
@@ -166,7 +176,7 @@ static void task_run(struct task *t, bool is_beginning)
         bool is_text = lua_type(t->co, -1) == LUA_TSTRING;
         task_die(t, is_text ? lua_tostring(t->co, -1) : "its coroutine ended by an error");
     }
-    if (vm->phase == VM_ABANDONED) return;
+    if (vm_is_over(vm)) return;
     task_flush(vm);
     if (vm_memory_settle(vm)) task_collect_garbage(vm);
 }
@@ -182,7 +192,7 @@ static void task_on_turn(struct loop_turn *turn)
         bool is_beginning = t->wait_data == t;
         t->wait_data = NULL;
         task_run(t, is_beginning);
-        if (vm->phase == VM_ABANDONED) return;
+        if (vm_is_over(vm)) return;
     }
 }
 
@@ -215,7 +225,7 @@ void task_serve(struct vm *vm, struct exchange *x, uint32_t handler, int status,
 bool task_call(struct vm *vm, const char *name, double a, double b)
 {
     struct task *t;
-    if (vm->phase == VM_ABANDONED || !(t = task_take(vm, TASK_NAMED))) return false;
+    if (vm_is_over(vm) || !(t = task_take(vm, TASK_NAMED))) return false;
     t->name = name;
     t->a = a;
     t->b = b;

@@ -100,7 +100,8 @@ void task_scope_over(struct vm_slot *slot, bool is_done);
 // logging what it raised.
 bool task_protect(struct vm *vm, lua_CFunction fn, void *data);
 
-// The VM is lost: its tasks never run again, their timers stop.
+// The VM is lost or full: its tasks never run again, their waits and timers end. Lua is not
+// touched.
 void task_abandon_all(struct vm *vm);
 
 // Frees the tasks' memory; the Lua state is closed already or lost.

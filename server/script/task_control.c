@@ -78,9 +78,13 @@ void task_abandon_all(struct vm *vm)
 {
     for (struct list *n = vm->tasks.next; n != &vm->tasks; n = n->next) {
         struct task *t = list_entry(n, struct task, node);
+        if (t->state == TASK_PARKED && t->on_cancel) t->on_cancel(t);
+        t->state = TASK_IDLE;
         timer_stop(&t->timer);
         list_remove(&t->ready);
     }
+    counters_add(&vm->counters->tasks, -(int64_t)vm->task_count);
+    vm->task_count = 0;
     list_init(&vm->after);
     loop_forget(&vm->turn);
     vm->current = NULL;

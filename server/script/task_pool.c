@@ -44,7 +44,7 @@ bool task_give_coroutine(struct task *t)
     struct vm *vm = t->vm;
     if (task_protect(vm, task_make_coroutine_protected, t)) return true;
     task_collect_garbage(vm);
-    for (int i = 0; i < TRIES && vm->phase != VM_ABANDONED; i++) {
+    for (int i = 0; i < TRIES && !vm_is_over(vm); i++) {
         if (lua_cpcall(vm->L, task_make_coroutine_protected, t) == 0) return true;
         lua_settop(vm->L, 0);
     }

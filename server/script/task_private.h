@@ -16,7 +16,7 @@ void task_make_coroutine(lua_State *L, struct task *t);
 // The same from C, outside of Lua. False when there is no memory.
 bool task_give_coroutine(struct task *t);
 
-// Collects all garbage, under guard: the VM may be abandoned then.
+// Collects all garbage, under guard: the VM may be abandoned then, or replaced because it is full.
 void task_collect_garbage(struct vm *vm);
 
 // Takes a task that has a coroutine out of the idle list.

@@ -13,6 +13,7 @@
 #include "wire/loop.h"
 
 struct task;
+struct route;
 struct channel_registry;
 struct channel_worker;
 struct luv_state;
@@ -104,6 +105,8 @@ struct vm {
     int refs[VM_REFS];                   // registry references of what C needs often
     struct vm *next_lost;                // of the abandoned ones
     void (*on_abandoned)(struct vm *vm); // the guard has given this VM up
+    void (*on_full)(struct vm *vm);      // what lives in it leaves no memory to serve with
+    const struct route *route;           // of the present or last slice, NULL: none
 
     struct buf scratch;         // for encoders inside one call from Lua; survives a raised error
     size_t memory, memory_peak; // bytes of the Lua heap
@@ -117,6 +120,7 @@ struct vm {
     int hook_mask, hook_count;
     bool is_full;         // garbage is to be collected as soon as that may be done again:
     uint64_t collects_at; // uv_hrtime
+    unsigned full_rounds; // collections in a row that have left hardly any memory
     lua_Alloc allocate;   // LuaJIT's own allocator behind ours
     void *allocate_data;
     struct list objects;     // C objects that Lua owns, given up without __gc when abandoned
@@ -151,6 +155,16 @@ void *vm_allocate(void *data, void *ptr, size_t old_size, size_t new_size);
 // After a slice, outside of Lua: the collector goes at its own pace again. True when the slice met
 // the limit: all garbage should be collected, so that the next one finds room.
 bool vm_memory_settle(struct vm *vm);
+
+// After all garbage has been collected: whether so little of lua_memory is left that what comes
+// next will meet the limit as well.
+bool vm_memory_is_short(const struct vm *vm);
+
+// Whether no Lua runs in it any more, but finalizers.
+static inline bool vm_is_over(const struct vm *vm)
+{
+    return vm->phase >= VM_CLOSING;
+}
 
 // The guard has given it up: its state is unknown. It is kept for ever, in a list, so that what
 // still points to it stays valid.

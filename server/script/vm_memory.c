@@ -140,6 +140,12 @@ void *vm_allocate(void *data, void *ptr, size_t old_size, size_t new_size)
     return made;
 }
 
+bool vm_memory_is_short(const struct vm *vm)
+{
+    size_t limit = (size_t)vm->limits->lua_memory;
+    return vm->memory > limit - limit / 16;
+}
+
 bool vm_memory_settle(struct vm *vm)
 {
     bool was_refused = vm->was_refused;
