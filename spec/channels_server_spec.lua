@@ -44,21 +44,6 @@ local function source(version, replay)
   return SOURCE:format(version, replay or 100000)
 end
 
-local function write(text)
-  local path = server.folder .. "/app.lua"
-  local file = assert(io.open(path .. ".new", "wb"))
-  file:write(text)
-  file:close()
-  assert(os.rename(path .. ".new", path))
-end
-
-local function reload()
-  local pipe = io.popen(live.command(("reload %s 2>&1; echo exit $?"):format(server.folder)))
-  local text = pipe:read "*a"
-  pipe:close()
-  return text:match "exit (%d+)\n$" == "0", text
-end
-
 local function read(path, last_id)
   return reader.open(server, path, last_id)
 end
@@ -67,19 +52,6 @@ local function publish(text)
   local reply = server:request("POST", "/news", nil, text)
   assert.equal(200, reply.status)
   return reply.body:match '"id":"([^"]+)"'
-end
-
-local function metric(name)
-  return tonumber(server:get("/metrics").body:match("\n" .. name .. " (%S+)\n"))
-end
-
-local function wait_for(fn)
-  local limit = socket.now() + 5
-  while not fn() do
-    if socket.now() > limit then return false end
-    socket.sleep(0.01)
-  end
-  return true
 end
 
 describe("channels with three workers", function()
@@ -92,15 +64,15 @@ describe("channels with three workers", function()
       readers[i] = read "/news"
       assert.equal(200, readers[i]:wait_status())
     end
-    local before, wanted = metric "photon_lua_entries_total", {}
+    local before, wanted = server:metric "photon_lua_entries_total", {}
     for i = 1, 20 do wanted[i] = "n" .. i end
     assert.equal(204, server:request("POST", "/burst?n=20").status)
     for _, r in ipairs(readers) do assert.same(wanted, reader.datas(r:wait(20))) end
-    assert.equal(1, metric "photon_lua_entries_total" - before)
-    assert.equal(12, metric "photon_channel_subscribers")
-    assert.equal(240, metric "photon_channel_deliveries_total")
+    assert.equal(1, server:metric "photon_lua_entries_total" - before)
+    assert.equal(12, server:metric "photon_channel_subscribers")
+    server:becomes("photon_channel_deliveries_total", 240)
     for _, r in ipairs(readers) do r.socket:close() end
-    assert.truthy(wait_for(function() return metric "photon_channel_subscribers" == 0 end))
+    server:becomes("photon_channel_subscribers", 0)
   end)
 
   it("live across a reload, and hold no old code", function()
@@ -109,9 +81,9 @@ describe("channels with three workers", function()
     assert.equal(200, room:wait_status())
     local first = publish "before"
     assert.truthy(plain:wait(1))
-    write(source("two", 3))
-    assert.truthy(reload())
-    assert.truthy(wait_for(function() return metric "photon_generations" == 1 end), "the old generation stays")
+    server:replace(source("two", 3))
+    assert.is_true(server:reload())
+    server:becomes("photon_generations", 1)
     local second = publish "after"
     assert.same({ "before", "after" }, reader.datas(plain:wait(2)))
     assert.equal(first:match "^%w+", second:match "^%w+")
@@ -124,23 +96,23 @@ describe("channels with three workers", function()
   it("keep an old generation only for a subscriber that waits for its end", function()
     local held = read "/held"
     assert.equal(200, held:wait_status())
-    write(source "two")
-    assert.truthy(reload())
+    server:replace(source "two")
+    assert.is_true(server:reload())
     publish "x"
     assert.truthy(held:wait(1))
-    assert.equal(2, metric "photon_generations")
+    assert.equal(2, server:metric "photon_generations")
     held.socket:close()
     assert.truthy(server:has_logged "held has closed")
-    assert.truthy(wait_for(function() return metric "photon_generations" == 1 end))
+    server:becomes("photon_generations", 1)
   end)
 
   it("are not changed by code that fails to load", function()
-    write((source("bad", 1):gsub("return app", "error 'no'")))
-    assert.is_false((reload()))
+    server:replace((source("bad", 1):gsub("return app", "error 'no'")))
+    assert.is_false((server:reload()))
     for i = 1, 10 do publish(tostring(i)) end
     assert.equal(10, #read("/start"):wait(10))
-    write(source("worse"):gsub("return app", 'photon.channel("news", { replay = 7 }) return app'))
-    local ok, text = reload()
+    server:replace(source("worse"):gsub("return app", 'photon.channel("news", { replay = 7 }) return app'))
+    local ok, text = server:reload()
     assert.is_false(ok)
     assert.truthy(text:find "app%.lua:%d+.*app%.lua:%d+", text)
     assert.equal("one", server:get("/version").body)
@@ -168,8 +140,8 @@ describe("channels with three workers", function()
       return list
     end
     assert.same({ "join ann", "join bob", "started annone", "started bobone" }, said(log:wait(4)))
-    write(source "two")
-    assert.truthy(reload())
+    server:replace(source "two")
+    assert.is_true(server:reload())
     ann.socket:close()
     again.socket:reset()
     log:wait(5)
@@ -183,11 +155,10 @@ describe("channels with three workers", function()
     assert.equal('{"n":1}', server:request("POST", "/kick/lobby/bob").body)
     assert.is_true(bob:has_ended())
     local members
-    local is_alone = wait_for(function()
+    socket.eventually(function()
       members = server:get("/members/lobby").body
       return members:find '"cy"' and not members:find '"bob"' and not members:find '"ann"'
-    end)
-    assert.truthy(is_alone, members)
+    end, function() return "cy is alone: " .. members end)
   end)
 
   it("are exact for clients that come and go, whatever happens", function()
@@ -231,11 +202,11 @@ describe("channels with three workers", function()
         end
       end
       if round % 40 == 0 then
-        write(source(tostring(round)))
+        server:replace(source(tostring(round)))
         server:signal "HUP"
       end
     end
-    assert.truthy(wait_for(function() return metric "photon_channel_events_total" == total end))
+    server:becomes("photon_channel_events_total", total)
     local whole = reader.datas(read("/start"):wait(total))
     local is_sent = {}
     for _, n in ipairs(whole) do
@@ -244,10 +215,10 @@ describe("channels with three workers", function()
     end
     for _, c in ipairs(clients) do
       if not c.reader then come(c) end
-      assert.truthy(wait_for(function()
+      socket.eventually(function()
         take(c)
         return #c.got >= total
-      end), "an event is missing")
+      end, "an event is missing")
       assert.same(whole, c.got)
       c.reader.socket:close()
     end

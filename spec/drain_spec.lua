@@ -51,7 +51,7 @@ end
 
 -- The one reply that has come once the server has closed.
 local function last_reply(s, method)
-  assert.truthy(s:is_closed_within(5), "the connection was not closed")
+  assert.truthy(s:closes(), "the connection was not closed")
   local list = replies.read(s.received, { method or "GET" }, true)
   assert.equal(1, #list)
   assert.truthy(list[1].is_complete)
@@ -94,7 +94,7 @@ for _, workers in ipairs { 1, 2 } do
       assert.equal(200, reply.status)
       assert.equal("close", reply:get "connection")
       assert.equal("slow", reply.body)
-      assert.truthy(idle:is_closed_within(5))
+      assert.truthy(idle:closes())
       assert.equal(0, server:wait())
       assert.truthy(server:has_logged "on_stop has run")
     end)
@@ -145,8 +145,8 @@ for _, workers in ipairs { 1, 2 } do
       local never = send(GET:format "/never")
       settle()
       server:signal "TERM"
-      assert.truthy(upload:is_closed_within(5))
-      assert.truthy(never:is_closed_within(5))
+      assert.truthy(upload:closes())
+      assert.truthy(never:closes())
       assert.equal(0, server:wait())
     end)
 
@@ -158,7 +158,7 @@ for _, workers in ipairs { 1, 2 } do
       assert.truthy(refuses_connections())
       assert.falsy(never.is_closed)
       server:signal "TERM"
-      assert.truthy(never:is_closed_within(5))
+      assert.truthy(never:closes())
       assert.equal("", never.received)
       assert.equal(0, server:wait())
     end)
@@ -175,7 +175,7 @@ for _, workers in ipairs { 1, 2 } do
       settle()
       server:signal "TERM"
       for _, s in ipairs { waits, closes } do
-        assert.truthy(s:is_closed_within(5))
+        assert.truthy(s:closes())
         assert.truthy(s.received:find "\nretry: %d+\n\n\r\n0\r\n\r\n$", s.received)
       end
       assert.equal(0, server:wait())

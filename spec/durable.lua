@@ -129,9 +129,4 @@ function durable.subscribe(server, id)
   return s
 end
 
--- Waits for a text from the server.
-function durable.comes(s, text)
-  return s:receive_until(function(received) return received:find(text, 1, true) end, 10)
-end
-
 return durable

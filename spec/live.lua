@@ -84,23 +84,52 @@ function Server:log()
   return read(self.folder .. "/log")
 end
 
--- Waits until the log has a text: true, or false after 5 s.
+-- Waits until the log has a text: true.
 function Server:has_logged(text)
-  local limit = socket.now() + 5
-  while not self:log():find(text, 1, true) do
-    if socket.now() > limit then return false end
-    socket.sleep(0.01)
-  end
-  return true
+  return socket.eventually(function() return self:log():find(text, 1, true) ~= nil end, function()
+    return ("%q in the log:\n%s"):format(text, self:log():sub(-4000))
+  end)
+end
+
+-- Puts another text in the place of app.lua, in one step, so that no reload ever sees half of it.
+function Server:replace(source)
+  write(self.folder .. "/app.lua.new", source)
+  assert(os.rename(self.folder .. "/app.lua.new", self.folder .. "/app.lua"))
+end
+
+-- Runs `photon reload`: whether it went well, and what it printed.
+function Server:reload(arguments)
+  local pipe = io.popen(live.command(("reload %s 2>&1; echo exit $?"):format(arguments or self.folder)))
+  local text, status = pipe:read("*a"):match "^(.-)exit (%d+)\n$"
+  pipe:close()
+  return status == "0", text
+end
+
+-- The value of a metric, by its name and labels.
+function Server:metric(name)
+  local body = self:get("/metrics").body
+  local _, name_end = body:find("\n" .. name .. " ", 1, true)
+  return name_end and tonumber(body:match("^%S+", name_end + 1))
+end
+
+-- Waits until a metric has a value.
+function Server:becomes(name, value)
+  local last
+  socket.eventually(function()
+    last = self:metric(name)
+    return last == value
+  end, function() return ("%s is %s, not %s"):format(name, tostring(last), tostring(value)) end)
 end
 
 function Server:signal(name)
   ffi.C.spec_kill(self.pid, live.signals[name])
 end
 
--- Waits for its end and returns the exit status.
+-- Waits for its end, which comes by force when patience ends, and returns the exit status.
 function Server:wait()
   if self.status then return self.status end
+  local is_over = pcall(socket.eventually, function() return ffi.C.spec_kill(self.pid, 0) ~= 0 end, "the end")
+  if not is_over then self:signal "KILL" end
   local rest = self.output:read "*a"
   self.output:close()
   self.status = tonumber(rest:match "exit (%d+)")
@@ -127,28 +156,43 @@ function Server:connect(receive_buffer)
 end
 
 -- Sends bytes over a connection of its own and reads until `count` (1) replies are complete or the
--- server closes: the replies, whether it closed, all bytes.
+-- server closes: the replies, whether it closed, all bytes. An error when neither comes.
 function Server:exchange(bytes, methods, count)
-  local s = self:connect()
+  local s, reader = self:connect(), replies.reader(methods)
   s:send(bytes)
-  local list
-  s:receive_until(function(received)
-    list = replies.read(received, methods or {}, s.is_closed)
-    return #list >= (count or 1) and list[#list].is_complete
-  end)
-  list = replies.read(s.received, methods or {}, s.is_closed)
+  reader:feed(s.received)
+  local limit = socket.now() + socket.patience
+  while not reader:has(count or 1) and not s.is_closed do
+    local piece = s:receive(limit - socket.now())
+    if piece then
+      reader:feed(piece)
+    elseif socket.now() > limit then
+      error(("of %d replies %d have begun, with %d bytes, within %d s\n%s"):format(count or 1, #reader.list,
+        #s.received, socket.patience, self:log():sub(-4000)), 2)
+    end
+  end
+  if s.is_closed then reader:finish() end
   local received, is_closed = s.received, s.is_closed
   s:close()
-  return list, is_closed, received
+  return reader.list, is_closed, received
 end
 
--- One request, one reply. `fields` are whole header lines.
-function Server:request(method, target, fields, body)
+-- One request: its reply, which may have been broken off.
+function Server:try(method, target, fields, body)
   local lines = { method .. " " .. target .. " HTTP/1.1", "host: photon.test" }
   for _, line in ipairs(fields or {}) do lines[#lines + 1] = line end
   if body then lines[#lines + 1] = "content-length: " .. #body end
   local list = self:exchange(table.concat(lines, "\r\n") .. "\r\n\r\n" .. (body or ""), { method })
-  return assert(list[1], "no reply to " .. method .. " " .. target)
+  return list[1] or error("no reply to " .. method .. " " .. target, 2)
+end
+
+-- One request, one whole reply.
+function Server:request(method, target, fields, body)
+  local reply = self:try(method, target, fields, body)
+  if not reply.is_complete then
+    error(("the reply to %s %s breaks off after %d bytes of its body"):format(method, target, #reply.body), 2)
+  end
+  return reply
 end
 
 function Server:get(target, ...)

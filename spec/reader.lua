@@ -8,54 +8,52 @@ Reader.__index = Reader
 
 -- Asks `server` for the events at `path`, after `last_id`.
 function Reader.open(server, path, last_id)
-  local self = setmetatable({ path = path, socket = server:connect(), events = {}, fed = 0 }, Reader)
+  local self = setmetatable({ path = path, socket = server:connect(), replies = replies.reader {}, events = {},
+    taken = 0 }, Reader)
   self.parser = sse.parser(function(event) self.events[#self.events + 1] = event end)
   self.socket:send(("GET %s HTTP/1.1\r\nhost: photon.test\r\n%s\r\n"):format(path,
     last_id and ("last-event-id: %s\r\n"):format(last_id) or ""))
   return self
 end
 
+-- Takes what has come.
 function Reader:look()
-  self.socket:try_receive()
-  local reply = replies.read(self.socket.received, { "GET" }, self.socket.is_closed)[1]
+  local s = self.socket
+  local piece = s:try_receive()
+  if piece then self.replies:feed(piece) end
+  if s.is_closed then self.replies:finish() end
+  local reply = self.replies.list[1]
   if not reply then return end
   self.status, self.is_complete = reply.status, reply.is_complete
-  local body = reply.body or ""
-  if #body > self.fed then
-    self.parser:feed(body:sub(self.fed + 1))
-    self.fed = #body
+  for i = self.taken + 1, #reply.pieces do self.parser:feed(reply.pieces[i]) end
+  self.taken = #reply.pieces
+end
+
+-- Looks until done() is true: true; false when the answer has ended before, or patience ends.
+local function look_until(self, done)
+  local limit = socket.now() + socket.patience
+  while true do
+    local is_last = socket.now() > limit
+    self:look()
+    if done() then return true end
+    if self.is_complete or self.socket.is_closed or is_last then return false end
+    socket.poll({ { socket = self.socket, events = socket.reading } }, limit - socket.now())
   end
 end
 
 -- Waits until there are that many events: they; or nil when there are less.
 function Reader:wait(count)
-  local limit = socket.now() + 5
-  repeat
-    self:look()
-    if #self.events >= count then return self.events end
-    if self.is_complete then return nil end
-    self.socket:receive(0.01)
-  until socket.now() > limit
-  return nil
+  return look_until(self, function() return #self.events >= count end) and self.events or nil
 end
 
 function Reader:wait_status()
-  local limit = socket.now() + 5
-  repeat
-    self:look()
-    if self.status then return self.status end
-    self.socket:receive(0.01)
-  until socket.now() > limit
+  look_until(self, function() return self.status end)
+  return self.status
 end
 
+-- Whether the answer comes to its end.
 function Reader:has_ended()
-  local limit = socket.now() + 5
-  repeat
-    self:look()
-    if self.is_complete then return true end
-    self.socket:receive(0.01)
-  until socket.now() > limit
-  return false
+  return look_until(self, function() return self.is_complete end)
 end
 
 -- The data of events, as a list.

@@ -2,7 +2,14 @@
 local replies = {}
 
 local Reply = {}
-Reply.__index = Reply
+
+-- `body` is what has come of it.
+local mt = {
+  __index = function(self, key)
+    if key == "body" then return table.concat(self.pieces) end
+    return Reply[key]
+  end,
+}
 
 -- The values of a header field, joined; nil when it is absent.
 function Reply:get(name)
@@ -48,83 +55,152 @@ local function check_fields(reply)
   if date and not date:find "^%a%a%a, %d%d %a%a%a %d%d%d%d %d%d:%d%d:%d%d GMT$" then note(reply, "date %q", date) end
 end
 
--- The chunked body that begins at `at`: its data and where it ends (nil: it is not complete).
-local function read_chunks(reply, text, at)
-  local pieces = {}
-  while true do
-    local line_end = text:find("\r\n", at, true)
-    if not line_end then break end
-    local digits = text:sub(at, line_end - 1):match "^(%x+)[ \t]*$"
-    local size = tonumber(digits or "", 16)
-    if not size then
-      note(reply, "bad chunk size")
-      break
-    end
-    at = line_end + 2
-    if size == 0 then
-      if text:sub(at, at + 1) == "\r\n" then return table.concat(pieces), at + 2 end
-      break
-    end
-    pieces[#pieces + 1] = text:sub(at, at + size - 1)
-    if #text < at + size + 1 then break end
-    if text:sub(at + size, at + size + 1) ~= "\r\n" then note(reply, "chunk is not ended by CRLF") end
-    at = at + size + 2
-  end
-  return table.concat(pieces), nil
-end
-
--- Sets the body and whether it is complete; returns where the next reply begins.
-local function read_body(reply, text, at, method, is_closed)
-  if method == "HEAD" or reply.status == 204 or reply.status == 304 then
-    reply.body, reply.is_complete = "", true
-    return at
-  end
-  local length = tonumber(reply:get "content-length" or "")
-  if (reply:get "transfer-encoding" or ""):find "chunked$" then
-    local body, after = read_chunks(reply, text, at)
-    reply.body, reply.is_complete = body, after ~= nil
-    return after or #text + 1
-  elseif length then
-    reply.body = text:sub(at, at + length - 1)
-    reply.is_complete = #reply.body == length
-    return at + length
-  end
-  reply.body, reply.is_complete, reply.is_until_close = text:sub(at), is_closed, true
-  return #text + 1
-end
-
-local function read_head(text, at)
-  local head_end = text:find("\r\n\r\n", at, true)
-  if not head_end then return nil end
+local function parse_head(text)
   local lines = {}
-  for line in (text:sub(at, head_end - 1) .. "\r\n"):gmatch "(.-)\r\n" do lines[#lines + 1] = line end
+  for line in (text .. "\r\n"):gmatch "(.-)\r\n" do lines[#lines + 1] = line end
   local minor, status, tail = lines[1]:match "^HTTP/1%.([01]) ([1-5]%d%d)(.*)$"
   if not minor or tail:find "^[^ ]" or tail:find "[%z\1-\8\10-\31\127]" then return nil end
-  local reply = setmetatable({ version = minor, status = tonumber(status), fields = {}, faults = {} }, Reply)
+  local reply = setmetatable({ version = minor, status = tonumber(status), fields = {}, faults = {}, pieces = {},
+    is_complete = false }, mt)
   read_fields(reply, lines)
   check_fields(reply)
-  return reply, head_end + 4
+  return reply
 end
 
--- Every reply in `text`, and what stands after the last one that could be read. `methods` are those
--- of the requests, in order (GET where there is none). An interim reply goes to the `interim` list of
--- the one after it.
-function replies.read(text, methods, is_closed)
-  local list, at, interim = {}, 1, {}
-  while at <= #text do
-    local reply, body_at = read_head(text, at)
-    if not reply then break end
-    if reply.status < 200 and reply.status ~= 101 then
-      interim[#interim + 1] = reply
-      at = body_at
-    else
-      reply.interim, interim = interim, {}
-      at = read_body(reply, text, body_at, methods[#list + 1], is_closed)
-      list[#list + 1] = reply
-      if not reply.is_complete then break end
-    end
+-- A reader takes bytes as they come, each once; `list` has the replies, the last of which may not be
+-- complete. What it has not taken yet stands in `text` from `at` on. Each state is a function that takes
+-- what it can, and returns false when it can do nothing before more comes.
+local Reader = {}
+Reader.__index = Reader
+local states = {}
+
+-- `methods` are those of the requests, in order (GET where there is none).
+function replies.reader(methods)
+  return setmetatable({ methods = methods or {}, list = {}, interim = {}, text = "", at = 1,
+    state = states.head }, Reader)
+end
+
+function Reader:feed(bytes)
+  self.text, self.at = self.text:sub(self.at) .. bytes, 1
+  while self:state() do end -- luacheck: ignore 542
+end
+
+-- The peer has closed.
+function Reader:finish()
+  local last = self.list[#self.list]
+  if last and last.is_until_close then last.is_complete = true end
+end
+
+-- What stands after the last reply and is none.
+function Reader:remainder()
+  return self.state == states.head and self.text:sub(self.at) or ""
+end
+
+-- Whether the last reply is complete, and there are `count`.
+function Reader:has(count)
+  local last = self.list[count]
+  return last ~= nil and self.list[#self.list].is_complete
+end
+
+local function has(self, count)
+  return #self.text - self.at + 1 >= count
+end
+
+local function take(self, count)
+  local piece = self.text:sub(self.at, self.at + count - 1)
+  self.at = self.at + #piece
+  return piece
+end
+
+local function take_body(self, count)
+  local piece = take(self, count)
+  if piece == "" then return 0 end
+  local pieces = self.list[#self.list].pieces
+  pieces[#pieces + 1] = piece
+  return #piece
+end
+
+local function complete(self)
+  self.list[#self.list].is_complete = true
+  self.state = states.head
+  return true
+end
+
+local function begin_body(self, reply)
+  local method, length = self.methods[#self.list], tonumber(reply:get "content-length" or "")
+  if method == "HEAD" or reply.status == 204 or reply.status == 304 then return complete(self) end
+  if (reply:get "transfer-encoding" or ""):find "chunked$" then
+    self.state = states.chunk
+  elseif length then
+    self.state, self.rest = states.body, length
+  else
+    self.state, reply.is_until_close = states.until_close, true
   end
-  return list, text:sub(at)
+  return true
+end
+
+-- An interim reply goes to the `interim` list of the one after it.
+function states.head(self)
+  local head_end = self.text:find("\r\n\r\n", self.at, true)
+  local reply = head_end and parse_head(self.text:sub(self.at, head_end - 1))
+  if not reply then return false end
+  self.at = head_end + 4
+  if reply.status < 200 and reply.status ~= 101 then
+    self.interim[#self.interim + 1] = reply
+    return true
+  end
+  reply.interim, self.interim = self.interim, {}
+  self.list[#self.list + 1] = reply
+  return begin_body(self, reply)
+end
+
+function states.body(self)
+  self.rest = self.rest - take_body(self, self.rest)
+  return self.rest == 0 and complete(self)
+end
+
+function states.until_close(self)
+  take_body(self, #self.text)
+  return false
+end
+
+-- What follows cannot be understood; the reply stays incomplete.
+function states.lost(self)
+  self.at = #self.text + 1
+  return false
+end
+
+function states.chunk(self)
+  local line_end = self.text:find("\r\n", self.at, true)
+  if not line_end then return false end
+  local size = tonumber(self.text:sub(self.at, line_end - 1):match "^(%x+)[ \t]*$" or "", 16)
+  if not size then note(self.list[#self.list], "bad chunk size") end
+  self.at = line_end + 2
+  self.state, self.rest = not size and states.lost or size == 0 and states.last_chunk or states.chunk_data, size
+  return true
+end
+
+function states.chunk_data(self)
+  self.rest = self.rest - take_body(self, self.rest)
+  if self.rest > 0 or not has(self, 2) then return false end
+  if take(self, 2) ~= "\r\n" then note(self.list[#self.list], "chunk is not ended by CRLF") end
+  self.state = states.chunk
+  return true
+end
+
+function states.last_chunk(self)
+  if not has(self, 2) then return false end
+  if take(self, 2) == "\r\n" then return complete(self) end
+  self.state = states.lost
+  return true
+end
+
+-- Every reply in `text`, and what stands after the last one that could be read.
+function replies.read(text, methods, is_closed)
+  local reader = replies.reader(methods)
+  reader:feed(text)
+  if is_closed then reader:finish() end
+  return reader.list, reader:remainder()
 end
 
 -- The events that an EventSource would dispatch for a stream's text: { type =, data =, id = }, then

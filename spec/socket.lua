@@ -29,10 +29,36 @@ local MSG_NOSIGNAL, MSG_DONTWAIT, EAGAIN, EINTR = 0x4000, 0x40, 11, 4
 local POLLIN, POLLOUT = 1, 4
 local CHUNK = 262144
 
-local socket = { reading = POLLIN, writing = POLLOUT }
+-- A sanitizer's build and a hostile one take many times as long.
+local IS_SLOW = (os.getenv "PHOTON_BUILD" or ""):find "/san%-" or (os.getenv "PHOTON_BUILD" or ""):find "/hostile"
+
+-- `patience` is how long, in seconds, specs wait for what must come: only a failing one waits that long,
+-- however slow the machine is.
+local socket = { reading = POLLIN, writing = POLLOUT, patience = IS_SLOW and 180 or 60 }
 
 local Socket = {}
-Socket.__index = Socket
+
+-- `received` is everything that came, in one text. It is put together when somebody looks, so that
+-- much that comes in many pieces is not copied for each of them.
+local mt = {}
+
+function mt.__index(self, key)
+  if key ~= "received" then return Socket[key] end
+  local pieces = self.pieces
+  if pieces[2] then
+    pieces = { table.concat(pieces) }
+    self.pieces = pieces
+  end
+  return pieces[1] or ""
+end
+
+function mt.__newindex(self, key, value)
+  if key == "received" then
+    self.pieces = { value }
+  else
+    rawset(self, key, value)
+  end
+end
 
 local bytes = ffi.new("char[?]", CHUNK)
 local timespec = ffi.new "struct spec_timespec"
@@ -55,6 +81,21 @@ function socket.sleep(seconds)
   C.spec_poll(nil, 0, math.ceil(seconds * 1000))
 end
 
+-- Waits until fn() is true, and returns what it gave. An error that names `what` (a text, or a function
+-- that makes one) when its patience ends; fn is asked once more then, however long it was held up.
+function socket.eventually(fn, what)
+  local limit = socket.now() + socket.patience
+  while true do
+    local is_last = socket.now() > limit
+    local value = fn()
+    if value then return value end
+    if is_last then
+      error(("not within %d s: %s"):format(socket.patience, type(what) == "function" and what() or what), 2)
+    end
+    socket.sleep(0.005)
+  end
+end
+
 -- Connects to a port of 127.0.0.1: a socket, or nil and the error number. `receive_buffer` makes a
 -- reader that the kernel keeps little for.
 function socket.connect(port, receive_buffer)
@@ -73,7 +114,7 @@ function socket.connect(port, receive_buffer)
     C.spec_close(fd)
     return nil, code
   end
-  return setmetatable({ fd = fd, received = "", is_closed = false }, Socket)
+  return setmetatable({ fd = fd, pieces = {}, is_closed = false }, mt)
 end
 
 -- Without waiting: the number of bytes taken, 0 when none can be now, nil when the peer is gone.
@@ -86,46 +127,50 @@ function Socket:try_send(text, from)
   return nil
 end
 
--- Without waiting: adds what there is, or at most that many bytes, to `received`; true when something
--- came. Sets is_closed.
+-- Without waiting: adds what there is, or at most that many bytes, to `received`, and returns it; false
+-- when nothing came. Sets is_closed.
 function Socket:try_receive(most)
   if self.is_closed then return false end
   local n = tonumber(C.spec_recv(self.fd, bytes, math.min(most or CHUNK, CHUNK), MSG_DONTWAIT))
   if n > 0 then
-    self.received = self.received .. ffi.string(bytes, n)
-    return true
+    local piece = ffi.string(bytes, n)
+    self.pieces[#self.pieces + 1] = piece
+    return piece
   end
   local code = ffi.errno()
   if n == 0 or (code ~= EAGAIN and code ~= EINTR) then self.is_closed = true end
   return false
 end
 
--- Sends everything, reading meanwhile so that neither side blocks the other. False when the peer
--- went or took nothing for `seconds` (5).
-function Socket:send(text, seconds)
-  local from, limit = 1, socket.now() + (seconds or 5)
+-- Sends everything, reading meanwhile so that neither side blocks the other. False when the peer went;
+-- an error when it takes nothing for as long as patience lasts.
+function Socket:send(text)
+  local from, limit = 1, socket.now() + socket.patience
   while from <= #text do
     local n = self:try_send(text, from)
-    if not n or socket.now() > limit then return false end
+    if not n then return false end
     from = from + n
     if n == 0 then
+      if socket.now() > limit then error(("the peer took %d of %d bytes"):format(from - 1, #text), 2) end
       socket.poll({ { socket = self, events = self.is_closed and POLLOUT or POLLIN + POLLOUT } }, 0.05)
       self:try_receive()
+    else
+      limit = socket.now() + socket.patience
     end
   end
   return true
 end
 
--- Waits at most `seconds` for bytes; true when some came.
+-- Waits at most `seconds` (patience) for bytes: them; false when none came.
 function Socket:receive(seconds)
   if self.is_closed then return false end
-  socket.poll({ { socket = self, events = POLLIN } }, seconds)
+  socket.poll({ { socket = self, events = POLLIN } }, seconds or socket.patience)
   return self:try_receive()
 end
 
--- Reads until done(received) is true: true; false after `seconds` (5) or when the peer closed before.
-function Socket:receive_until(done, seconds)
-  local limit = socket.now() + (seconds or 5)
+-- Reads until done(received) is true: true; false when the peer closed before, or patience ends.
+function Socket:receive_until(done)
+  local limit = socket.now() + socket.patience
   while not done(self.received) do
     if self.is_closed or socket.now() >= limit then return false end
     self:receive(limit - socket.now())
@@ -133,9 +178,19 @@ function Socket:receive_until(done, seconds)
   return true
 end
 
--- Whether the peer closes within `seconds` (5).
-function Socket:is_closed_within(seconds)
-  local limit = socket.now() + (seconds or 5)
+-- Reads until a plain text has come; else as receive_until. What came is looked at once.
+function Socket:comes(text)
+  local limit, seen = socket.now() + socket.patience, self.received
+  while not seen:find(text, 1, true) do
+    if self.is_closed or socket.now() >= limit then return false end
+    seen = seen:sub(-#text) .. (self:receive(limit - socket.now()) or "")
+  end
+  return true
+end
+
+-- Reads until the peer closes: true; false when patience ends.
+function Socket:closes()
+  local limit = socket.now() + socket.patience
   while not self.is_closed and socket.now() < limit do self:receive(limit - socket.now()) end
   return self.is_closed
 end
