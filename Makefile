@@ -47,7 +47,7 @@ ci:
 bench:
 	+@server/tools/deps build bench
 	@$(MAKE) $B/photon $(BENCHES)
-	+@bench/run $B
+	+@bench/run $B $(PARTS)
 
 lint:
 	+@server/tools/deps lint
@@ -75,7 +75,7 @@ help:
 	@echo "make test            install what is missing, build, run every spec"
 	@echo "make ci              what .ci/run runs: build, test, lint, sanitizers, fuzzing"
 	@echo "make deps            install from Debian what the build needs and is missing"
-	@echo "make bench           measure beside a bare server"
+	@echo "make bench           measure beside a bare server, Go and Node; PARTS=\"streams lone\": these alone"
 	@echo "make fuzz [SECONDS=] run every fuzz target"
 	@echo "make lint | format   check | rewrite the sources' style"
 	@echo "make install [PREFIX= DESTDIR=] | clean"
