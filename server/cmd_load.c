@@ -8,6 +8,11 @@ enum { CMD_VMS = 2 }; // they tell whether all workers would register the same r
 static struct server cmd_server;
 static struct counters cmd_counters[CMD_VMS];
 
+static void cmd_warn(const char *line)
+{
+    cmd_fail(CMD_OK, "warning: %s", line);
+}
+
 struct generation *cmd_load(struct config *config)
 {
     char error[APP_ERROR];
@@ -15,6 +20,7 @@ struct generation *cmd_load(struct config *config)
     struct app_load load = {
         .server = &cmd_server, .path = config->app, .count = CMD_VMS, .number = 1};
     cmd_server.config = config;
+    config_each_unknown(cmd_warn);
     cmd_server.worker_count = CMD_VMS;
     cmd_server.channels = channel_registry_new(config->limits.max_channels);
     for (unsigned i = 0; i < CMD_VMS; i++)

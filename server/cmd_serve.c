@@ -2,6 +2,11 @@
 #include "cmd.h"
 #include "service.h"
 
+static void serve_warn(const char *line)
+{
+    log_write(LOG_WARN, "%s", line);
+}
+
 static int serve_run(int argc, char **argv)
 {
     struct cmd_args args = {0};
@@ -14,6 +19,7 @@ static int serve_run(int argc, char **argv)
     if (!log_open(args.config.log_form, LOG_INFO))
         return cmd_fail(CMD_FAILED,
                         "no thread to write the log with: raise the limit of processes");
+    config_each_unknown(serve_warn);
     int code = service_run(&args.config);
     log_close();
     return code;

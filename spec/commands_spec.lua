@@ -85,6 +85,17 @@ describe("the command line", function()
     refused(2, "PHOTON_MAX_BODY", "check", "PHOTON_MAX_BODY=lots")
   end)
 
+  it("warns of variables that nothing reads", function()
+    local output, errors, status = run("check", "PHOTON_MAX_BODDY=5")
+    assert.equal("photon: . ok (4 routes)\n", output)
+    assert.equal("photon: warning: nothing reads the variable PHOTON_MAX_BODDY; did you mean PHOTON_MAX_BODY?\n",
+      errors)
+    assert.equal(0, status)
+    local server = live.start { source = GOOD, env = "PHOTON_DRIAN=1" }
+    assert.truthy(server:has_logged "nothing reads the variable PHOTON_DRIAN; did you mean PHOTON_DRAIN?")
+    server:stop()
+  end)
+
   it("checks an app", function()
     local output, errors, status = run "check"
     assert.equal("photon: . ok (4 routes)\n", output)

@@ -118,6 +118,13 @@ static const struct config_option config_options[] = {
     {"watch", true, config_take_watch},    {"access_log", true, config_take_access_log},
 };
 enum { CONFIG_OPTIONS = sizeof config_options / sizeof config_options[0] };
+_Static_assert((int)CONFIG_OPTIONS <= (int)CONFIG_MAX_OPTIONS, "room for every option");
+
+void config_list_options(const char *names[CONFIG_MAX_OPTIONS + 1])
+{
+    for (int i = 0; i <= CONFIG_OPTIONS; i++)
+        names[i] = i < CONFIG_OPTIONS ? config_options[i].name : NULL;
+}
 
 static bool config_take_trusted(const struct config_given *g)
 {
@@ -217,8 +224,8 @@ int config_take_flag(struct config *c, int argc, char **argv, char *error, size_
 
 void config_suggest_flag(const char *flag, char *to, size_t size)
 {
-    const char *more[CONFIG_OPTIONS + 1] = {0};
-    for (int i = 0; i < CONFIG_OPTIONS; i++) more[i] = config_options[i].name;
+    const char *more[CONFIG_MAX_OPTIONS + 1];
+    config_list_options(more);
     flag += strspn(flag, "-");
     const char *best = config_nearest(slice_of(flag, strcspn(flag, "=")), more);
     snprintf(to, size, best ? "; did you mean --%s?" : "%s", best ? best : "");

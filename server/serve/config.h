@@ -38,6 +38,10 @@ struct config {
 // environment, and into itself: it must not be moved.
 bool config_init(struct config *c, char *error, size_t size);
 
+// The PHOTON_* variables that nothing reads, probably misspelt: `tell` is called with one line for
+// each, which names the variable and the one that was probably meant.
+void config_each_unknown(void (*tell)(const char *line));
+
 // One flag `--name value` or `--name=value` at argv[0]: --listen (may be repeated), --workers,
 // --log,
 // --pid, --watch, --access-log, and every setting, written with dashes (--max-body 1048576, also

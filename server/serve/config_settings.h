@@ -17,12 +17,16 @@ struct config_setting {
     uint8_t kind;       // enum config_kind
 };
 
-enum { CONFIG_SETTINGS = 22, CONFIG_NAME = 32 }; // how many; room for a name
+// How many; room for what can be set besides; room for a name.
+enum { CONFIG_SETTINGS = 22, CONFIG_MAX_OPTIONS = 8, CONFIG_NAME = 32 };
 
 extern const struct config_setting config_settings[CONFIG_SETTINGS];
 
 // The setting of that name, with underscores or dashes. -1 when there is none.
 int config_find_setting(struct slice name);
+
+// The names of what can be set besides the settings ("listen", "access_log"), NULL at the end.
+void config_list_options(const char *names[CONFIG_MAX_OPTIONS + 1]);
 
 // A text as a value of that kind: "1048576", "1MiB", "0.5", "true". False when it is none.
 bool config_read_value(enum config_kind kind, const char *text, double *value);

@@ -3,6 +3,7 @@
 #include "serve/config.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 #include "report.h"
 #include "serve/config_settings.h"
 
@@ -252,6 +253,39 @@ static void values_come_back(void)
     EQUAL(limits.lua_slow, 1); // not 0, which would mean something else
 }
 
+static char told[512];
+
+static void tell(const char *line)
+{
+    snprintf(told + strlen(told), sizeof told - strlen(told), "%s\n", line);
+}
+
+static void unknown_variables_are_told(void)
+{
+    char *bad[] = {"PHOTON_MAX_BODDY=1", "PHOTON_max_body=1", "PHOTON_FROBNICATE",
+                   "PHOTON_ACESS_LOG=", "PHOTON_A\nB=1"};
+    char *good[] = {"PHOTON_MAX_BODY=1", "PHOTON_ACCESS_LOG=true",
+                    "PHOTON_SAN=",       "PHOTON_LIBRARY=x",
+                    "PHOTON=x",          "PHOTONS=x"};
+    char *given[16] = {0}, **own = environ;
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) given[count++] = good[i];
+    environ = given;
+    told[0] = '\0';
+    config_each_unknown(tell);
+    bool is_silent = !told[0];
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) given[count++] = bad[i];
+    config_each_unknown(tell);
+    environ = own;
+    CHECK(is_silent);
+    CHECK(strcmp(told,
+                 "nothing reads the variable PHOTON_MAX_BODDY; did you mean PHOTON_MAX_BODY?\n"
+                 "nothing reads the variable PHOTON_max_body; did you mean PHOTON_MAX_BODY?\n"
+                 "nothing reads the variable PHOTON_FROBNICATE\n"
+                 "nothing reads the variable PHOTON_ACESS_LOG; did you mean PHOTON_ACCESS_LOG?\n"
+                 "nothing reads the variable PHOTON_A?B\n") == 0);
+}
+
 static void unknown_flags_get_a_suggestion(void)
 {
     char to[64];
@@ -305,6 +339,7 @@ int main(int argc, char **argv)
         {"an app's mistakes are named", an_apps_mistakes_are_named},
         {"values come back", values_come_back},
         {"unknown flags get a suggestion", unknown_flags_get_a_suggestion},
+        {"unknown variables are told", unknown_variables_are_told},
         {"help names every setting", help_names_every_setting},
         {0},
     };
