@@ -1,5 +1,6 @@
 #include "control.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -7,7 +8,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-enum { CONTROL_LINE = 64, CONTROL_WAIT_MS = 2000 };
+enum {
+    CONTROL_LINE = 64,
+    CONTROL_WAIT_MS = 2000,
+    CONTROL_MOST_PATH = 107 - sizeof(".sock") + 1, // so that the socket's path is not too long
+};
 
 struct control_client {
     struct list node;
@@ -128,6 +133,32 @@ static void control_listen_by_app(struct control *c, const char *app)
     log_write(LOG_WARN, "photon reload cannot find this server by its app: %s", why);
 }
 
+static bool control_refuse_pid(const char *file, int code, char *error, size_t size)
+{
+    const char *advice = "";
+    if (code == ENOENT || code == ENOTDIR) advice = "; make its folder, or name another --pid FILE";
+    if (code == EISDIR) advice = "; --pid takes the path of a file";
+    if (code == ENAMETOOLONG)
+        advice = " for its control socket, FILE.sock; name a shorter --pid FILE";
+    if (code == EACCES || code == EPERM || code == EROFS)
+        advice = "; name a --pid FILE in a folder that may be written to";
+    snprintf(error, size, "cannot write the pid file %s: %s%s", file, strerror(code), advice);
+    return false;
+}
+
+// What would come out as an error of the socket beside it.
+static int control_find_obstacle(const char *file)
+{
+    char folder[CONTROL_PATH];
+    struct stat there;
+    if (strlen(file) > CONTROL_MOST_PATH) return ENAMETOOLONG;
+    if (stat(file, &there) == 0 && S_ISDIR(there.st_mode)) return EISDIR;
+    snprintf(folder, sizeof(folder), "%s", file);
+    char *slash = strrchr(folder, '/');
+    if (slash) slash[1] = '\0';
+    return access(slash ? folder : ".", W_OK | X_OK) == 0 ? 0 : errno;
+}
+
 // Readers see the old file or the new one, never half of it.
 static bool control_write_pid(const char *file, char *error, size_t size)
 {
@@ -137,7 +168,7 @@ static bool control_write_pid(const char *file, char *error, size_t size)
     bool is_written = f && fprintf(f, "%ld\n", (long)getpid()) > 0;
     if (f && fclose(f) != 0) is_written = false;
     if (is_written && rename(next, file) == 0) return true;
-    snprintf(error, size, "cannot write the pid file %s: %m", file);
+    control_refuse_pid(file, errno, error, size);
     unlink(next);
     return false;
 }
@@ -145,13 +176,15 @@ static bool control_write_pid(const char *file, char *error, size_t size)
 static bool control_take_pid_file(struct control *c, const char *file, char *error, size_t size)
 {
     char path[CONTROL_PATH];
-    if ((size_t)snprintf(path, sizeof(path), "%s.sock", file) >= sizeof(path)) path[0] = '\0';
+    int obstacle = control_find_obstacle(file);
+    if (obstacle) return control_refuse_pid(file, obstacle, error, size);
+    snprintf(path, sizeof(path), "%s.sock", file);
     int fd = control_connect(path);
     if (fd >= 0) {
         close(fd);
         snprintf(error, size,
                  "the pid file %s belongs to a server that runs; stop that one, or "
-                 "name another --pid",
+                 "name another --pid FILE",
                  file);
         return false;
     }

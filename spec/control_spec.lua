@@ -99,6 +99,22 @@ describe("a running server", function()
     assert.equal("0", select(2, run("reload --pid " .. pid_file)))
   end)
 
+  it("names the pid file that cannot be written, and what to do", function()
+    local function refused(pid_file, message)
+      local text, status = run(("serve %s --listen 127.0.0.1:0 --pid %s"):format(folder, pid_file))
+      assert.equal("1", status)
+      assert.equal(("photon: cannot write the pid file %s: %s\n"):format(pid_file, message), text)
+    end
+    local app = assert(io.open(folder .. "/app.lua", "wb"))
+    app:write(SOURCE)
+    app:close()
+    refused(folder .. "/none/pid", "No such file or directory; make its folder, or name another --pid FILE")
+    refused(folder .. "/app.lua/pid", "Not a directory; make its folder, or name another --pid FILE")
+    refused(folder, "Is a directory; --pid takes the path of a file")
+    refused(folder .. "/" .. ("x"):rep(100),
+      "File name too long for its control socket, FILE.sock; name a shorter --pid FILE")
+  end)
+
   it("takes over what a killed one has left", function()
     local pid_file = folder .. "/pid"
     local killed = start("--pid " .. pid_file)
