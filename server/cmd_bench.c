@@ -121,7 +121,9 @@ static int bench_take_url(struct bench_args *a, const char *word)
 {
     if (word[0] == '-')
         return cmd_fail(CMD_USAGE, "bench does not know %s (photon bench --help)", word);
-    if (a->options.url) return cmd_fail(CMD_USAGE, "bench takes one URL, not also %s", word);
+    if (a->options.url)
+        return cmd_fail(CMD_USAGE, "bench takes one URL, not also %s%s", word,
+                        a->options.json ? " (--json writes to standard output)" : "");
     a->options.url = word;
     return CMD_OK;
 }
@@ -156,12 +158,25 @@ static void bench_complete(struct bench_args *a)
     if (o->count && o->count < o->connections) o->connections = (unsigned)o->count;
 }
 
+static int bench_refuse_file(const char *path)
+{
+    const char *advice = errno == ENOENT ? "; make its folder, or name another --html FILE" : "";
+    return cmd_fail(CMD_FAILED, "cannot write the report %s: %s%s", path, strerror(errno), advice);
+}
+
+// A run is not made in vain for a report that cannot be written. errno tells why not.
+static bool bench_can_write(const char *path)
+{
+    FILE *file = fopen(path, "ab");
+    return file && fclose(file) == 0;
+}
+
 static int bench_save(const char *path, struct slice text)
 {
     FILE *file = fopen(path, "wb");
     bool ok = file && fwrite(text.ptr, 1, text.len, file) == text.len;
     if (file && fclose(file) != 0) ok = false;
-    return ok ? CMD_OK : cmd_fail(CMD_FAILED, "cannot write %s: %s", path, strerror(errno));
+    return ok ? CMD_OK : bench_refuse_file(path);
 }
 
 // A run in which nothing at all succeeded has failed.
@@ -205,6 +220,8 @@ static int bench_measure(struct bench_args *a)
         code = cmd_fail(CMD_FAILED, "not enough memory");
     else if (!bench_request_make(&a->options, &a->request, error, sizeof(error)))
         code = cmd_fail(CMD_USAGE, "bench: %s", error);
+    else if (a->options.html && !bench_can_write(a->options.html))
+        code = bench_refuse_file(a->options.html);
     else if (!bench_run(&a->options, r, error, sizeof(error)))
         code = cmd_fail(CMD_FAILED, "bench: %s", error);
     else

@@ -73,7 +73,9 @@ describe("photon bench", function()
       local _, closed = text:gsub("</svg>", "")
       assert.equal(opened, closed)
     end
-    refused("cannot write /nowhere/x.html", "-n 1 %/ --html /nowhere/x.html >/dev/null", 1)
+    refused("cannot write the report /nowhere/x.html: No such file or directory; make its folder, or name another",
+      "-d 1000 %/ --html /nowhere/x.html", 1) -- before anything is measured
+    refused("not also x%.json %(%-%-json writes to standard output%)", "%/ --json x.json")
   end)
 
   describe("--compare", function()
