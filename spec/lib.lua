@@ -8,7 +8,12 @@ local loaded
 
 -- The test library. Specs declare what they use of it by ffi.cdef.
 function lib.load()
-  loaded = loaded or ffi.load(os.getenv "PHOTON_TEST_LIB" or "build/libphoton-test.so")
+  if loaded then return loaded end
+  local path = os.getenv "PHOTON_TEST_LIB" or "build/libphoton-test.so"
+  if not lfs.attributes(path) then
+    error(("%s is not built yet: run `make test`, or `make %s` for this spec alone"):format(path, path), 0)
+  end
+  loaded = ffi.load(path)
   return loaded
 end
 

@@ -4,9 +4,20 @@ local programs = {}
 
 local build = os.getenv "PHOTON_BUILD" or "build"
 
+-- The path of a program, which `make test` has built.
+function programs.path(name)
+  local path = ("%s/spec/programs/%s"):format(build, name)
+  local file = io.open(path, "rb")
+  if not file then
+    error(("%s is not built yet: run `make test`, or `make %s` for this spec alone"):format(path, path), 0)
+  end
+  file:close()
+  return path
+end
+
 -- What a program prints, and its exit status.
 function programs.run(name, arguments)
-  local path = ("%s/spec/programs/%s"):format(build, name)
+  local path = programs.path(name)
   local pipe = assert(io.popen(("timeout 300 '%s' %s 2>&1; echo status $?"):format(path, arguments or "")))
   local text = pipe:read "*a"
   pipe:close()

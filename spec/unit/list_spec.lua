@@ -1,10 +1,8 @@
 -- Lists are inline in their header, so a small program exercises them.
+local programs = require "spec.programs"
+
 describe("list", function()
   it("does what an array does", function()
-    local build = os.getenv "PHOTON_BUILD" or "build"
-    local program = assert(io.popen(("'%s/spec/programs/list' 2>&1"):format(build)))
-    local said = program:read "*a"
-    program:close()
-    assert.equal("ok\n", said)
+    assert.equal("ok\nstatus 0\n", (programs.run "list"))
   end)
 end)
