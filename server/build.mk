@@ -47,14 +47,14 @@ $B/photon: $B/server/main.o $(ROOMS)
 
 # LuaJIT's code in a section of its own, so that the linker marks its bounds
 # (__start_luajit_text, __stop_luajit_text) and the time guard can tell whether it is inside. For
-# lj_gc_step_jit see server/script/vm_trace.c.
-$B/luajit.o: $(LUA_LIBDIR)/libluajit-5.1.a $B/flags
-	@ld -r --whole-archive $< -o $@
+# lj_gc_step_jit and lj_err_trace see server/script/vm_trace.c.
+$B/luajit.o: $(LUA_LIBDIR)/libluajit-5.1.a $B/flags server/build.mk
+	@ld -r --wrap=lj_err_trace --whole-archive $< -o $@
 	@objcopy --globalize-symbol=lj_gc_step_jit --rename-section .text=luajit_text --rename-section .text.unlikely=luajit_text $@
 
 # The Lua library as bytecode, made by a tool that holds the same LuaJIT.
 $B/embed: server/tools/embed.c $B/luajit.o
-	@$(CC) -std=gnu11 -O1 -g $(WARN) $(CPPFLAGS) -rdynamic -o $@ $^ -lm -ldl
+	@$(CC) -std=gnu11 -O1 -g $(WARN) $(CPPFLAGS) -rdynamic -Wl,--defsym=__wrap_lj_err_trace=lj_err_trace -o $@ $^ -lm -ldl
 $B/embedded.c: $B/embed $(LUA_LIB)
 	@echo "  EMBED $(words $(LUA_LIB)) Lua modules"
 	@$B/embed $@ $(LUA_LIB)

@@ -82,9 +82,24 @@ describe("a Lua error", function()
     assert.equal(500, get(function() error() end).status)
   end)
 
-  it("may be an overflow of the stack", function()
+  it("may be an overflow of the stack, wherever that is noticed, and names the line", function()
     local function deep(n) return 1 + deep(n + 1) end
-    assert.equal(500, get(function() return tostring(deep(1)) end).status)
+    local function wide(a, b, c, d, e) return wide(b, c, d, e, a) + a + b + c + d + e end
+    local through = setmetatable({}, { __index = function(t, k) return t[k] .. "x" end })
+    local here = debug.getinfo(1, "l").currentline
+    for line, fn in pairs {
+      [here - 3] = function() return tostring(deep(1)) end,
+      [here - 2] = function() return tostring(wide(1, 2, 3, 4, 5)) end,
+      [here - 1] = function() return through.x end,
+    } do
+      local client = client_of(fn)
+      assert.equal(500, client:get("/x", { raise = false }).status)
+      for _ = 1, 10 do -- compiled by and by
+        local ok, err = pcall(client.get, client, "/x")
+        assert.is_false(ok)
+        assert.truthy(err:find(("errors_spec.lua:%d: stack overflow"):format(line), 1, true), err)
+      end
+    end
   end)
 
   it("is raised in the spec with its traceback", function()

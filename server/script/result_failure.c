@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "script/guard.h"
+#include "serve/router.h"
 
 // tostring may run an app's __tostring, which may fail.
 static void result_push_converted(lua_State *L)
@@ -36,10 +37,20 @@ static void result_push_message(lua_State *L)
     }
 }
 
+// The stack was so full that no message handler could run: see vm_trace.c.
+static void result_restore_message(lua_State *L, struct vm *vm, int value)
+{
+    if (!vm->overflow[0] || lua_type(L, value) != LUA_TSTRING) return;
+    if (strcmp(lua_tostring(L, value), "error in error handling") != 0) return;
+    lua_pushstring(L, vm->overflow);
+    lua_replace(L, value);
+}
+
 void result_make_failure(lua_State *L, struct vm *vm, const char *trace)
 {
     int value = lua_gettop(L);
     if (result_kind_of(L, vm, value) == RESULT_FAILURE) return;
+    result_restore_message(L, vm, value);
     lua_createtable(L, 0, 4);
     lua_pushvalue(L, value);
     result_push_message(L);
@@ -82,9 +93,28 @@ static const char *result_text_field(lua_State *L, int index, const char *name)
     return text ? text : "";
 }
 
-void result_log_failure(lua_State *L, struct vm *vm, int index, const struct exchange *x)
+// What went wrong, and in which request, if any: "GET /a (request ID, route at app.lua:3)".
+static void result_write_failure(lua_State *L, int index, const char *what,
+                                 const struct exchange *x)
 {
     char id[EXCHANGE_ID];
+    const char *message = result_text_field(L, index, "message");
+    const char *trace = result_text_field(L, index, "trace");
+    if (!x) {
+        log_write(LOG_ERROR, "%s%s%s\n%s", what, *what ? ": " : "", message, trace);
+        return;
+    }
+    exchange_id(x, id);
+    const struct slice *method = &x->request.method_name, *path = &x->request.path;
+    struct slice place = x->route ? x->route->place : (struct slice){0};
+    log_write(LOG_ERROR, "%s%s%.*s %.*s (request %.*s%s%.*s): %s\n%s", what, *what ? " of " : "",
+              (int)method->len, method->ptr, (int)path->len, path->ptr, EXCHANGE_ID, id,
+              place.len ? ", route at " : "", (int)place.len, place.ptr ? place.ptr : "", message,
+              trace);
+}
+
+void result_log_failure(lua_State *L, struct vm *vm, int index, const struct exchange *x)
+{
     lua_getfield(L, index, "logged");
     bool is_logged = lua_toboolean(L, -1);
     lua_pop(L, 1);
@@ -93,16 +123,7 @@ void result_log_failure(lua_State *L, struct vm *vm, int index, const struct exc
     lua_setfield(L, index, "logged");
     if (vm->counters) counters_add(&vm->counters->lua_errors, 1);
     if (vm->is_testing) return; // the spec sees it
-    const char *message = result_text_field(L, index, "message");
-    const char *trace = result_text_field(L, index, "trace");
-    if (!x) {
-        log_write(LOG_ERROR, "%s\n%s", message, trace);
-        return;
-    }
-    exchange_id(x, id);
-    const struct slice *method = &x->request.method_name, *path = &x->request.path;
-    log_write(LOG_ERROR, "%.*s %.*s (request %.*s): %s\n%s", (int)method->len, method->ptr,
-              (int)path->len, path->ptr, EXCHANGE_ID, id, message, trace);
+    result_write_failure(L, index, "", x);
 }
 
 void result_remember_failure(lua_State *L, struct vm *vm, int index, const struct exchange *x)
@@ -157,8 +178,7 @@ static int result_failed(lua_State *L)
         result_remember_failure(L, vm, 2, result_exchange(vm));
         return 0;
     }
-    log_write(LOG_ERROR, "%s: %s\n%s", what, result_text_field(L, 2, "message"),
-              result_text_field(L, 2, "trace"));
+    result_write_failure(L, 2, what, result_exchange(vm));
     return 0;
 }
 

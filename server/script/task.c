@@ -7,6 +7,7 @@
 #include "script/guard.h"
 #include "script/guard_thread.h"
 #include "script/task_private.h"
+#include "serve/router.h"
 
 void task_make_ready(struct task *t)
 {
@@ -35,9 +36,10 @@ static void task_die(struct task *t, const char *why)
     counters_add(&vm->counters->lua_errors, 1);
     lua_sethook(vm->L, NULL, 0, 0); // an app's hook that raises would end every other task too
     if (x) {
-        log_write(LOG_ERROR, "%.*s %.*s: %s", (int)x->request.method_name.len,
+        struct slice place = x->route ? x->route->place : SLICE("?");
+        log_write(LOG_ERROR, "%.*s %.*s (route at %.*s): %s", (int)x->request.method_name.len,
                   x->request.method_name.ptr, (int)x->request.target.len, x->request.target.ptr,
-                  why);
+                  (int)place.len, place.ptr, why);
     } else {
         log_write(LOG_ERROR, "a task ended: %s", why);
     }
@@ -154,6 +156,7 @@ static void task_run(struct task *t, bool is_beginning)
     vm->current = t;
     vm->route = t->slot && t->slot->x ? t->slot->x->route : NULL;
     vm->closed_calls = 0;
+    vm->overflow[0] = '\0';
     vm->slice_began = task_clock();
     t->state = TASK_RUNNING;
     counters_add(&vm->counters->lua_entries, 1);

@@ -23,6 +23,8 @@ struct stream_host;
 struct guard;
 struct server;
 
+enum { VM_OVERFLOW = 200 };
+
 enum vm_phase {
     VM_LOADING,   // runs the app's files; nothing may wait, no loop-bound object may be made
     VM_SERVING,   // current or retired, its tasks run
@@ -93,17 +95,18 @@ struct vm {
     struct vm_slot **slots;
     uint32_t slot_count, slot_cap, slot_free;
 
-    struct list tasks;                   // all living tasks
-    struct list ready;                   // tasks to be resumed, in order
-    struct loop_turn turn;               // resumes them
-    struct list idle;                    // finished tasks with their coroutines, kept for reuse
-    unsigned idle_count, task_count;     // idle ones with a coroutine; living ones
-    struct task *current;                // the task that runs now, NULL outside Lua
-    unsigned closed_calls;               // of this slice, to streams that are closed
-    uint64_t slice_began;                // task_clock, when the present slice began
-    struct list after;                   // what is to be done when the present slice ends
-    int refs[VM_REFS];                   // registry references of what C needs often
-    struct vm *next_lost;                // of the abandoned ones
+    struct list tasks;               // all living tasks
+    struct list ready;               // tasks to be resumed, in order
+    struct loop_turn turn;           // resumes them
+    struct list idle;                // finished tasks with their coroutines, kept for reuse
+    unsigned idle_count, task_count; // idle ones with a coroutine; living ones
+    struct task *current;            // the task that runs now, NULL outside Lua
+    unsigned closed_calls;           // of this slice, to streams that are closed
+    uint64_t slice_began;            // task_clock, when the present slice began
+    char overflow[VM_OVERFLOW];      // of this slice, the error of a full stack in compiled code
+    struct list after;               // what is to be done when the present slice ends
+    int refs[VM_REFS];               // registry references of what C needs often
+    struct vm *next_lost;            // of the abandoned ones
     void (*on_abandoned)(struct vm *vm); // the guard has given this VM up
     void (*on_full)(struct vm *vm);      // what lives in it leaves no memory to serve with
     const struct route *route;           // of the present or last slice, NULL: none
@@ -115,8 +118,9 @@ struct vm {
     int stepmul;                // of the collector, while it is hurried
     bool is_hurried;            // the collector ends its cycle at its next step
     bool was_refused;           // memory, in the present slice
-    bool is_stopping;           // a hook raises at the next line; what stood there before:
-    lua_Hook hook;
+    bool is_stopping;           // a hook raises at the next line
+    bool is_deep;               // what it complains of is the thread's stack, not the heap
+    lua_Hook hook;              // what stood there before
     int hook_mask, hook_count;
     bool is_full;         // garbage is to be collected as soon as that may be done again:
     uint64_t collects_at; // uv_hrtime

@@ -82,7 +82,9 @@ static void vm_on_hook(lua_State *L, lua_Debug *ar)
     struct vm *vm = data;
     if (!vm->is_stopping) return;
     vm_end_stop(vm);
-    luaL_error(L, "not enough memory (lua_memory)");
+    luaL_error(L, vm->is_deep
+                      ? "stack overflow (endless recursion through C functions or coroutines?)"
+                      : "not enough memory (lua_memory)");
 }
 
 // The slice ends by an error at the next line.
@@ -113,7 +115,9 @@ static bool vm_may_take(struct vm *vm, size_t memory, size_t more, bool may_grow
         vm->was_refused = true;
         return false;
     }
-    if (vm->current) vm_stop_slice(vm, memory);
+    if (!vm->current) return true;
+    if (!vm->is_stopping) vm->is_deep = room != GUARD_ROOM;
+    vm_stop_slice(vm, memory);
     return true;
 }
 

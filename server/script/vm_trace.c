@@ -5,6 +5,7 @@
 // That place, global_State.jit_base, is known to no header. It is found by a trial: a function is
 // compiled and run, and whenever that allocates, the word is looked for that points to its frame.
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <lualib.h>
 #include "base/mem.h"
@@ -98,4 +99,19 @@ bool vm_trace_runs(lua_State *L)
 void vm_trace_settle(lua_State *L)
 {
     if (vm_trace_runs(L)) lj_gc_step_jit(trace_global(L), 0);
+}
+
+// Another defect, of LuaJIT before 2024: where compiled code leaves because the stack is full, the
+// message handler is called without the room that is kept for it, and what comes out is "error in
+// error handling", without a place. The build has LuaJIT call this in place of lj_err_trace, which
+// raises the error: it keeps the message, which has the place, for result_failure.
+void lj_err_trace(lua_State *L, int code);
+void __wrap_lj_err_trace(lua_State *L, int code);
+
+void __wrap_lj_err_trace(lua_State *L, int code)
+{
+    void *data;
+    bool is_ours = lua_getallocf(L, &data) == vm_allocate && lua_type(L, -1) == LUA_TSTRING;
+    if (is_ours) snprintf(((struct vm *)data)->overflow, VM_OVERFLOW, "%s", lua_tostring(L, -1));
+    lj_err_trace(L, code);
 }
