@@ -7,6 +7,7 @@ local task = require "photon.task"
 local wait = require "photon.wait"
 
 require "photon.finalizer"
+require "photon.load"
 
 local begin, finish, reply, traceback = core.begin, core.finish, core.reply, core.traceback
 local stream_begin, stream_finish = core.stream_begin, core.stream_finish

@@ -23,12 +23,15 @@ static void set_package(lua_State *L, const char *field, const char *value)
 
 static int prepare(lua_State *L)
 {
+    static const char *const modules[] = {"photon.finalizer", "photon.load"};
     const struct worker *w = lua_touserdata(L, 1);
     set_package(L, "path", w->pool->path);
     set_package(L, "cpath", w->pool->cpath);
-    lua_getglobal(L, "require");
-    lua_pushliteral(L, "photon.finalizer");
-    lua_call(L, 1, 0);
+    for (int i = 0; i < 2; i++) {
+        lua_getglobal(L, "require");
+        lua_pushstring(L, modules[i]);
+        lua_call(L, 1, 0);
+    }
     return 0;
 }
 
