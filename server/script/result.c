@@ -1,6 +1,7 @@
 #include "script/result_read.h"
 
 #include <stdio.h>
+#include "script/task.h"
 
 enum { RESULT_KEEP = 1 << 18 };
 
@@ -95,8 +96,10 @@ int result_reply(lua_State *L)
     struct exchange *x = result_exchange(vm);
     struct outcome o;
     struct returned r = {.first = 2};
+    bool ok = lua_toboolean(L, 1);
+    if (!ok) task_cancel_spawned(vm->current);
     if (!x || x->phase != EXCHANGE_OPEN) return 0;
-    result_read(L, vm, lua_toboolean(L, 1), &r, &o);
+    result_read(L, vm, ok, &r, &o);
     result_remember_if_failed(L, vm, x, &o);
     if (o.stream) return result_hand_over_stream(L, vm, &o);
     result_send(x, &o);
@@ -105,13 +108,16 @@ int result_reply(lua_State *L)
 }
 
 // core.settle(fn, otherwise, ok, ...): what fn returned or raised as a response object of its own,
-// by the same rules; `otherwise` is the status when none was given (nil: 200).
+// by the same rules; `otherwise` is the status when none was given (nil: 200). Without fn it is an
+// error that the server makes, and no failure of the app.
 static int result_settle(lua_State *L)
 {
     struct vm *vm = vm_of(L);
     struct outcome o;
     struct returned r = {.first = 4, .otherwise = (int)lua_tointeger(L, 2), .function = 1};
-    result_read(L, vm, lua_toboolean(L, 3), &r, &o);
+    bool ok = lua_toboolean(L, 3);
+    if (!ok && !lua_isnil(L, 1)) task_cancel_spawned(vm->current);
+    result_read(L, vm, ok, &r, &o);
     luaL_checkstack(L, 8, "response");
     result_push_response(L, vm, &o);
     result_trim_scratch(vm);

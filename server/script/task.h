@@ -88,6 +88,10 @@ void task_wake(struct task *t);
 // it at once.
 void task_cancel(struct task *t);
 
+// What a request has spawned, when `t` answers it and has failed; detached tasks go on. Harmless for
+// other tasks.
+void task_cancel_spawned(struct task *t);
+
 // Cancels all tasks of the VM; only those that serve no exchange and are not kept when
 // `keep_scoped`.
 void task_cancel_all(struct vm *vm, bool keep_scoped);

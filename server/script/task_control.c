@@ -50,6 +50,16 @@ void task_cancel(struct task *t)
     }
 }
 
+void task_cancel_spawned(struct task *t)
+{
+    struct vm_slot *slot = t ? t->slot : NULL;
+    if (!slot || slot->server != t) return;
+    for (struct list *n = slot->tasks.next; n != &slot->tasks; n = n->next) {
+        struct task *other = list_entry(n, struct task, scoped);
+        if (other != t) task_cancel(other);
+    }
+}
+
 void task_cancel_all(struct vm *vm, bool keep_scoped)
 {
     // Cancelling frees nothing at once, so the list holds still.
