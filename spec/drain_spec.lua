@@ -8,8 +8,23 @@ local SOURCE = [[
 local photon = require "photon"
 local app = photon.app()
 app:get("/", function() return "ok" end)
-app:get("/slow", function() photon.sleep(0.5) return "slow" end)
-app:get("/never", function() photon.sleep(3600) return "never" end)
+local begun = photon.shared "begun"
+-- Goes on when the file is there.
+app:get("/held", function(req)
+  begun:incr("n", 1, { init = 0 })
+  local file
+  repeat
+    photon.sleep(0.005)
+    file = io.open(req.query.till)
+  until file
+  file:close()
+  return "held"
+end)
+app:get("/never", function()
+  begun:incr("n", 1, { init = 0 })
+  photon.sleep(3600)
+end)
+app:get("/begun", function() return tostring(begun:get "n") end)
 app:post("/upload", function(req) return tostring(#req:body()) end)
 app:sse("/waits", function(stream)
   photon.defer(function() photon.log.info("deferred") end)
@@ -58,20 +73,37 @@ local function last_reply(s, method)
   return list[1]
 end
 
--- Waits until the server's loop has seen what was sent before.
-local function settle()
-  assert.equal(200, server:get("/").status)
+-- A request that is answered when `release` was called, and waits already.
+local function hold()
+  local s = send(GET:format("/held?till=" .. server.folder .. "/go"))
+  socket.eventually(function() return server:get("/begun").body == "1" end, "the request is there")
+  return s
+end
+
+local function release()
+  assert(io.open(server.folder .. "/go", "w")):close()
+end
+
+-- A request that is never answered, and waits already.
+local function wait_for_ever()
+  local s = send(GET:format "/never")
+  socket.eventually(function() return server:get("/begun").body == "1" end, "the request is there")
+  return s
+end
+
+-- A connection whose first request has been answered.
+local function idle_connection()
+  local s = send(GET:format "/")
+  assert.truthy(s:receive_until(function(got) return got:find "ok$" end))
+  return s
 end
 
 local function refuses_connections()
-  local limit = socket.now() + 5
-  while socket.now() < limit do
+  return socket.eventually(function()
     local s, code = socket.connect(server.port)
     if not s then return code == CONNECTION_REFUSED end
     s:close()
-    socket.sleep(0.01)
-  end
-  return false
+  end, "connections are refused")
 end
 
 for _, workers in ipairs { 1, 2 } do
@@ -85,35 +117,33 @@ for _, workers in ipairs { 1, 2 } do
 
     it("finishes a running request, closes idle connections, and ends with 0", function()
       start(flags)
-      local idle = send(GET:format "/")
-      idle:receive_until(function(got) return got:find "ok$" end)
-      local slow = send(GET:format "/slow")
-      settle()
+      local idle = idle_connection()
+      local held = hold()
       server:signal "TERM"
-      local reply = last_reply(slow)
+      assert.truthy(idle:closes())
+      release()
+      local reply = last_reply(held)
       assert.equal(200, reply.status)
       assert.equal("close", reply:get "connection")
-      assert.equal("slow", reply.body)
-      assert.truthy(idle:closes())
+      assert.equal("held", reply.body)
       assert.equal(0, server:wait())
       assert.truthy(server:has_logged "on_stop has run")
     end)
 
     it("closes the listener at once", function()
       start(flags)
-      local slow = send(GET:format "/slow")
-      settle()
+      local held = hold()
       server:signal "INT"
       assert.truthy(refuses_connections())
-      assert.equal(200, last_reply(slow).status)
+      release()
+      assert.equal(200, last_reply(held).status)
       assert.equal(0, server:wait())
     end)
 
     it("answers a request of which half had come", function()
       start(flags)
       local half = send "GET / HTTP/1.1\r\nhost: pho"
-      local never = send(GET:format "/never")
-      settle()
+      local never = wait_for_ever()
       server:signal "TERM"
       assert.truthy(refuses_connections())
       half:send "ton.test\r\n\r\n"
@@ -129,8 +159,7 @@ for _, workers in ipairs { 1, 2 } do
       start(flags)
       local clients = {}
       for i = 1, 8 do
-        clients[i] = send(GET:format "/")
-        clients[i]:receive_until(function(got) return got:find "ok$" end)
+        clients[i] = idle_connection()
         clients[i].received = ""
       end
       for _, s in ipairs(clients) do s:send(GET:format "/") end
@@ -141,19 +170,21 @@ for _, workers in ipairs { 1, 2 } do
 
     it("breaks off at the end of the drain time", function()
       start(flags .. " --drain 0.3")
+      local floods = assert(socket.connect(server.port, 4096))
+      floods:send(GET:format "/floods")
+      assert.truthy(floods:comes "data: ")
       local upload = send "POST /upload HTTP/1.1\r\nhost: photon.test\r\ncontent-length: 100000\r\n\r\nbegin"
-      local never = send(GET:format "/never")
-      settle()
+      local never = wait_for_ever()
       server:signal "TERM"
       assert.truthy(upload:closes())
       assert.truthy(never:closes())
       assert.equal(0, server:wait())
+      floods:close()
     end)
 
     it("stops at once at the second signal", function()
       start(flags .. " --drain 3600")
-      local never = send(GET:format "/never")
-      settle()
+      local never = wait_for_ever()
       server:signal "TERM"
       assert.truthy(refuses_connections())
       assert.falsy(never.is_closed)
@@ -164,26 +195,23 @@ for _, workers in ipairs { 1, 2 } do
     end)
 
     it("ends streams cleanly, with a retry, and lets their code clean up", function()
-      start(flags .. " --drain 1")
+      start(flags .. " --drain 3600")
       local waits = send(GET:format "/waits")
       local closes = send(GET:format "/closes")
       local floods = assert(socket.connect(server.port, 4096))
       floods:send(GET:format "/floods")
-      for _, s in ipairs { waits, closes } do
-        assert.truthy(s:receive_until(function(got) return got:find "data: " end))
-      end
-      settle()
+      for _, s in ipairs { waits, closes, floods } do assert.truthy(s:comes "data: ") end
       server:signal "TERM"
       for _, s in ipairs { waits, closes } do
         assert.truthy(s:closes())
         assert.truthy(s.received:find "\nretry: %d+\n\n\r\n0\r\n\r\n$", s.received)
       end
+      floods:close() -- the server would wait for it
       assert.equal(0, server:wait())
       for _, text in ipairs { "deferred", "on_close has run", "send has said closed", "on_stop has run" } do
         assert.truthy(server:has_logged(text), text .. "\n" .. server:log())
       end
       assert.falsy(server:log():find("traceback", 1, true), server:log())
-      floods:close()
     end)
   end)
 end

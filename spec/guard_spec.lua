@@ -37,7 +37,9 @@ app:get("/caught", function()
   return tostring(ok) .. err
 end)
 app:get("/ok", function() return "ok" end)
-app:get("/waits", function() photon.sleep(60) return "late" end)
+local waiting = photon.shared "waiting"
+app:get("/waits", function() waiting:set("is_there", true) photon.sleep(3600) return "late" end)
+app:get("/waiting", function() return tostring(waiting:get "is_there") end)
 app:get("/wrapped", function() return "never" end)
 app:sse("/stream", function(stream) stream:send("first") photon.sleep(0.01) while true do end end)
 app:group("/in", function(g)
@@ -46,7 +48,7 @@ app:group("/in", function(g)
 end)
 app:get("/timer", function()
   photon.after(0.01, ways.pattern)
-  photon.sleep(60)
+  photon.sleep(3600)
 end)
 app:get("/slow", function()
   local till = os.clock() + 0.08
@@ -108,7 +110,7 @@ describe("the time guard", function()
   it("answers the other requests of a lost VM", function()
     local s = server:connect()
     s:send "GET /waits HTTP/1.1\r\nhost: x\r\n\r\n"
-    socket.sleep(0.1)
+    socket.eventually(function() return server:get("/waiting").body == "true" end, "the request is there")
     assert_stopped "/pattern"
     assert.is_true(s:receive_until(function(text) return text:find "^HTTP/1.1 503 " end))
     s:close()
