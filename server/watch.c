@@ -19,6 +19,7 @@ enum {
 };
 
 static void watch_on_quiet(struct timer *timer);
+static void watch_read(struct watch *w);
 
 static void watch_stir(struct watch *w)
 {
@@ -28,6 +29,16 @@ static void watch_stir(struct watch *w)
     if (now - w->first + wait > WATCH_LONGEST_MS)
         wait = now - w->first < WATCH_LONGEST_MS ? WATCH_LONGEST_MS - (now - w->first) : 1;
     timer_start(w->loop, &w->quiet, wait, watch_on_quiet);
+}
+
+// Where the loop was held up, the silence is over with changes unread: they belong to this reload.
+static bool watch_has_more(struct watch *w)
+{
+    uint64_t first = w->first;
+    if (w->loop->now - first >= WATCH_LONGEST_MS) return false;
+    watch_read(w);
+    w->first = first;
+    return timer_is_running(&w->quiet);
 }
 
 static void watch_on_done(struct reload_ask *ask, bool is_done, const char *message)
@@ -40,6 +51,7 @@ static void watch_on_quiet(struct timer *timer)
 {
     struct watch *w = list_entry(timer, struct watch, quiet);
     uint64_t now = w->loop->now;
+    if (watch_has_more(w)) return;
     bool is_missing = watch_names_lack(&w->loaded);
     if (is_missing && w->missing_since == 0) w->missing_since = now;
     if (is_missing && now - w->missing_since < WATCH_MISSING_MS) {
@@ -131,13 +143,10 @@ static void watch_take_event(struct watch *w, const struct inotify_event *event)
     if (counts || watch_names_have(&w->loaded, path)) watch_stir(w);
 }
 
-static void watch_on_poll(uv_poll_t *poll, int status, int events)
+static void watch_read(struct watch *w)
 {
-    struct watch *w = poll->data;
     char bytes[8192] __attribute__((aligned(__alignof__(struct inotify_event))));
     ssize_t len;
-    (void)status, (void)events;
-    loop_refresh(w->loop);
     while ((len = read(w->fd, bytes, sizeof(bytes))) > 0) {
         for (char *at = bytes; at < bytes + len;) {
             const struct inotify_event *event = (const struct inotify_event *)at;
@@ -145,6 +154,14 @@ static void watch_on_poll(uv_poll_t *poll, int status, int events)
             watch_take_event(w, event);
         }
     }
+}
+
+static void watch_on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct watch *w = poll->data;
+    (void)status, (void)events;
+    loop_refresh(w->loop);
+    watch_read(w);
 }
 
 static void watch_on_poll_closed(uv_handle_t *poll)

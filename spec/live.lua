@@ -9,7 +9,7 @@ if not pcall(function() return ffi.C.spec_kill end) then
   ffi.cdef [[int spec_kill(int, int) __asm__("kill");]]
 end
 
-local live = { signals = { TERM = 15, INT = 2, HUP = 1, KILL = 9 } }
+local live = { signals = { TERM = 15, INT = 2, HUP = 1, KILL = 9, STOP = 19, CONT = 18 } }
 
 local Server = {}
 Server.__index = Server
@@ -123,6 +123,24 @@ end
 
 function Server:signal(name)
   ffi.C.spec_kill(self.pid, live.signals[name])
+end
+
+-- Whether no thread of a process runs.
+local function is_frozen(pid)
+  local tasks = ("/proc/%d/task/"):format(pid)
+  for id in lfs.dir(tasks) do
+    if id:find "^%d" and read(tasks .. id .. "/stat"):match "%) (%u)" ~= "T" then return false end
+  end
+  return true
+end
+
+-- Calls fn while the server stands still: it sees everything that fn did at once.
+function Server:while_frozen(fn, ...)
+  self:signal "STOP"
+  socket.eventually(function() return is_frozen(self.pid) end, "the server stands still")
+  local ok, message = pcall(fn, ...)
+  self:signal "CONT"
+  if not ok then error(message, 0) end
 end
 
 -- Waits for its end, which comes by force when patience ends, and returns the exit status.

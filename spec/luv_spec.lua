@@ -239,8 +239,7 @@ describe("luv in a server", function()
   it("may be left in a mess at a reload", function()
     assert.equal("left open", server:get("/mess").body)
     for _ = 1, 3 do
-      server:signal "HUP"
-      socket.sleep(0.1)
+      assert.is_true(server:reload())
       assert.equal("ok", server:get("/ok").body)
       assert.equal("left open", server:get("/mess").body)
     end
@@ -250,47 +249,52 @@ describe("luv in a server", function()
     return (text:gsub("[^%w]", function(c) return ("%%%02X"):format(c:byte()) end))
   end
 
-  -- Whether the count of an old generation still grows.
-  local function is_ticking(of)
-    local target = "/ticks/" .. encoded(of)
-    local before = tonumber(server:get(target).body)
-    socket.sleep(0.1)
-    return tonumber(server:get(target).body) > before
+  local function ticks(of)
+    return tonumber(server:get("/ticks/" .. encoded(of)).body)
+  end
+
+  -- Waits until the count of a generation grows.
+  local function ticks_on(of)
+    local before = ticks(of)
+    return socket.eventually(function() return ticks(of) > before end, "it ticks")
+  end
+
+  -- Waits until the count of an old generation stands still while that of a new one grows.
+  local function ticks_no_more(of)
+    local other = server:get("/tick").body
+    return socket.eventually(function()
+      local before = ticks(of)
+      for _ = 1, 5 do ticks_on(other) end
+      return ticks(of) == before
+    end, "it ticks no more")
   end
 
   local function reload()
-    local before = select(2, server:log():gsub("reloaded", ""))
-    server:signal "HUP"
-    local limit = socket.now() + 5
-    while select(2, server:log():gsub("reloaded", "")) == before and socket.now() < limit do
-      socket.sleep(0.01)
-    end
-    socket.sleep(0.1)
+    assert.is_true(server:reload())
   end
 
   it("keeps the code of an active handle alive across reloads, until it is closed", function()
     local old = server:get("/tick").body
-    assert.is_true(is_ticking(old))
+    assert.is_true(ticks_on(old))
     reload()
-    assert.is_true(is_ticking(old))
+    assert.is_true(ticks_on(old))
     server:get("/stop/" .. encoded(old))
-    socket.sleep(0.1)
-    assert.is_false(is_ticking(old))
+    assert.is_true(ticks_no_more(old))
   end)
 
   it("does not keep it alive for handles without a reference", function()
     local old = server:get("/tick-unref").body
-    assert.is_true(is_ticking(old))
+    assert.is_true(ticks_on(old))
     reload()
-    assert.is_false(is_ticking(old))
+    assert.is_true(ticks_no_more(old))
   end)
 
   it("ends the oldest when there are more than max_generations", function()
     local old = server:get("/tick").body
     for _ = 1, 2 do reload() server:get("/tick") end
-    assert.is_true(is_ticking(old))
+    assert.is_true(ticks_on(old))
     reload()
-    assert.is_false(is_ticking(old))
+    assert.is_true(ticks_no_more(old))
     assert.equal("ok", server:get("/ok").body)
   end)
 

@@ -66,16 +66,12 @@ local function start_nginx(folder, upstream, edit)
   local output = io.popen(("%s -p %s -c %s/nginx.conf >%s/nginx.log 2>&1 & echo $!"):format(NGINX, f, f, f))
   local pid = tonumber(output:read "*l")
   output:close()
-  local limit = socket.now() + 10
-  while true do
+  socket.eventually(function()
     local client = socket.connect(port)
-    if client then
-      client:close()
-      return port, pid
-    end
-    if socket.now() > limit then error("nginx does not listen: " .. lib.read(f .. "/nginx.log")) end
-    socket.sleep(0.02)
-  end
+    if client then client:close() end
+    return client
+  end, function() return "nginx listens: " .. lib.read(f .. "/nginx.log") end)
+  return port, pid
 end
 
 local function get(port, target)
@@ -105,17 +101,13 @@ describe("behind nginx", function()
   end)
 
   local function wait_for(name, value)
-    local limit = socket.now() + 10
-    while server:get("/state/" .. name).body ~= value do
-      assert(socket.now() < limit, name .. " is not " .. value)
-      socket.sleep(0.01)
-    end
+    socket.eventually(function() return server:get("/state/" .. name).body == value end, name .. " is " .. value)
   end
 
   local function read_one_by_one(client)
     for i = 1, 20 do
       local text = ("data: %d\n\n"):format(i)
-      assert(client:receive_until(function(received) return received:find(text, 1, true) end), "no event " .. i)
+      assert(client:comes(text), "no event " .. i)
       assert.falsy(client.received:find(("data: %d\n"):format(i + 1), 1, true))
       server:request("POST", "/want/" .. i + 1)
     end
@@ -125,7 +117,7 @@ describe("behind nginx", function()
     start(function(config) return config end)
     local client = get(port, "/events")
     read_one_by_one(client)
-    assert(client:receive_until(function(received) return received:find("\r\n0\r\n\r\n", 1, true) end))
+    assert(client:comes "\r\n0\r\n\r\n")
     client:close()
   end)
 
@@ -141,7 +133,7 @@ describe("behind nginx", function()
   it("a stream that breaks stays broken", function()
     start(function(config) return config end)
     local client = get(port, "/broken")
-    client:receive_until(function() return client.is_closed end)
+    assert(client:closes())
     assert.truthy(client.received:find("data: one", 1, true))
     assert.falsy(client.received:find("\r\n0\r\n\r\n", 1, true))
     client:close()
@@ -150,7 +142,7 @@ describe("behind nginx", function()
   it("a client that leaves is noticed", function()
     start(function(config) return config end)
     local client = get(port, "/endless")
-    assert(client:receive_until(function(received) return received:find("here", 1, true) end))
+    assert(client:comes "here")
     assert.equal("0", server:get("/state/gone").body)
     client:close()
     wait_for("gone", "1")

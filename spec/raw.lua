@@ -13,8 +13,6 @@ local raw = {}
 
 local AT_ONCE = 48      -- cases that run side by side
 local QUIET = 0.25      -- seconds without a byte after which nothing more is expected
-local LIMIT = 3         -- seconds for the replies of a case
-local CLOSE_LIMIT = 2   -- more seconds for the server to close where it must
 local ALIVE = "GET / HTTP/1.1\r\nHost: photon.test\r\n\r\n"
 
 -- Case files hold bytes as U+0000 to U+00FF.
@@ -47,7 +45,7 @@ local function receive(s, seconds)
 end
 
 local function send_text(s, text)
-  local from, limit = 1, socket.now() + 10
+  local from, limit = 1, socket.now() + socket.patience
   while from <= #text do
     local n = s:try_send(text, from)
     if not n or socket.now() > limit or s.is_closed then return false end
@@ -67,7 +65,7 @@ end
 
 -- Waits for an interim reply; false when a final one came instead.
 local function await(s, status)
-  local limit = socket.now() + 1.5
+  local limit = socket.now() + socket.patience
   while socket.now() < limit and not s.is_closed do
     if replies.read(s.received, {}, false)[1] then return false end
     if s.received:find((" %d "):format(status), 1, true) then return true end
@@ -113,7 +111,7 @@ local function judge(case, s, methods)
 end
 
 local function collect(case, s, methods)
-  local limit, last = socket.now() + LIMIT, socket.now()
+  local limit, last = socket.now() + socket.patience, socket.now()
   while not s.is_closed and socket.now() < limit do
     if receive(s, QUIET / 2) then last = socket.now() end
     local why = judge(case, s, methods)
@@ -125,7 +123,7 @@ end
 local function is_usable(s)
   local before = #s.received
   if not send_text(s, ALIVE) then return false end
-  local limit = socket.now() + 2
+  local limit = socket.now() + socket.patience
   while socket.now() < limit and not s.is_closed do
     if s.received:find("HTTP/1", before + 1, true) then return true end
     receive(s, limit - socket.now())
@@ -141,7 +139,7 @@ local function run(case, s)
   collect(case, s, methods)
   local why, outcome, may_close = judge(case, s, methods)
   if why and may_close and not s.is_closed then
-    local limit = socket.now() + CLOSE_LIMIT
+    local limit = socket.now() + socket.patience
     while not s.is_closed and socket.now() < limit do receive(s, 0.2) end
     why, outcome = judge(case, s, methods)
   end

@@ -1,6 +1,6 @@
 -- The app that the specs of reports send requests to.
 local photon = require "photon"
-local app = photon.app { max_body = "8 MiB", header_timeout = 0.5, body_timeout = 0.5, idle_timeout = 5 }
+local app = photon.app { max_body = "8 MiB" }
 
 local seen = photon.shared "seen"
 
