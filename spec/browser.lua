@@ -1,4 +1,5 @@
 -- A real browser for specs: headless, with a profile of its own in `folder`.
+local cjson = require "cjson"
 local ffi = require "ffi"
 local live = require "spec.live"
 local socket = require "spec.socket"
@@ -28,15 +29,14 @@ function browser.close(pid)
   ffi.C.spec_kill(pid, live.signals.TERM)
 end
 
--- What a page has reported to the server, decoded, when GET `target` has it. An error after 40 s.
+-- What a page has reported to the server, decoded, when GET `target` has it.
 function browser.wait_for_report(server, target)
-  local limit = socket.now() + 40
-  repeat
-    local reply = server:get(target)
-    if reply.status == 200 then return require("cjson").decode(reply.body) end
-    socket.sleep(0.1)
-  until socket.now() > limit
-  error "the page reported nothing"
+  local reply
+  socket.eventually(function()
+    reply = server:get(target)
+    return reply.status == 200
+  end, "the page reports at " .. target)
+  return cjson.decode(reply.body)
 end
 
 return browser

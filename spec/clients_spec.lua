@@ -5,6 +5,7 @@ local cjson = require "cjson"
 local lib = require "spec.lib"
 local live = require "spec.live"
 local raw = require "spec.raw"
+local socket = require "spec.socket"
 local sse = require "photon.sse"
 
 local CASES = "spec/cases/sse_encode.jsonl"
@@ -27,9 +28,14 @@ local function has(program)
   return capture(("command -v %s"):format(program)) ~= ""
 end
 
--- Waits, for 3 s at most, until a process is gone (or waits to be reaped) and writes no more files.
+-- Waits until a process is gone (or waits to be reaped) and writes no more files.
 local function await_end(pid)
-  os.execute(("timeout 3 sh -c 'while grep -q . /proc/%d/cmdline; do sleep 0.05; done' 2>/dev/null"):format(pid))
+  socket.eventually(function()
+    local file = io.open(("/proc/%d/cmdline"):format(pid))
+    local text = file and file:read "*a" or ""
+    if file then file:close() end
+    return text == ""
+  end, "the browser ends")
 end
 
 local function show(events)
@@ -98,8 +104,8 @@ describe("what was sent is received", function()
 
   it("by curl", function()
     if not has "curl" then return pending "curl is not installed" end
-    local failed = capture(("curl -sS --fail --noproxy '*' --max-time 10 -o '%s/#1' '%s/case/[0-%d]' 2>&1"):format(
-      folder, origin, #cases - 1))
+    local failed = capture(("curl -sS --fail --noproxy '*' --max-time %d -o '%s/#1' '%s/case/[0-%d]' 2>&1"):format(
+      socket.patience, folder, origin, #cases - 1))
     assert.equal("", failed)
     local received = {}
     for i in ipairs(cases) do
@@ -122,8 +128,8 @@ describe("what was sent is received", function()
       end
       if not is_installed then return pending(problem) end
       local log = folder .. "/node.log"
-      local output = capture(("timeout 20 node spec/clients/packages.mjs %s %s %s 2>%s"):format(
-        folder, name, origin, log))
+      local output = capture(("timeout %d node spec/clients/packages.mjs %s %s %s 2>%s"):format(
+        socket.patience, folder, name, origin, log))
       assert.truthy(output ~= "", lib.read(log))
       check(cases, cjson.decode(output), FORGOTTEN)
     end)

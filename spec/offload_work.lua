@@ -12,9 +12,9 @@ function work.echo(...)
   return ...
 end
 
--- Blocks its thread until `path` exists; nil after 10 s.
+-- Blocks its thread until `path` exists; nil after a minute or more.
 function work.wait_for(path)
-  for _ = 1, 1000 do
+  for _ = 1, 6000 do
     local file = io.open(path)
     if file then
       file:close()

@@ -88,10 +88,7 @@ describe("a heap at its limit, by", function()
 
   -- While a crowd of tasks meets the limit, garbage is collected half of the time only.
   local function is_alive()
-    for _ = 1, 20 do
-      if server:get("/ok").status == 200 then break end
-      socket.sleep(0.05)
-    end
+    socket.eventually(function() return server:get("/ok").status == 200 end, "a request is answered")
     assert.equal("ok", server:get("/ok").body)
     assert.equal('{"a":"b"}', server:get("/ok/b").body)
   end

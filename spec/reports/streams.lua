@@ -1,7 +1,6 @@
 -- The app that the specs of reports about streams read from.
 local photon = require "photon"
-local app = photon.app { header_timeout = 0.4, body_timeout = 0.4, idle_timeout = 0.4, write_timeout = 0.4,
-  lua_budget = 0.5 }
+local app = photon.app { lua_budget = 0.5 }
 
 local state = photon.shared "state"
 local count = 20000
