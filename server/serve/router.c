@@ -17,7 +17,7 @@ void router_free(struct router *r)
 {
     if (!r) return;
     router_tree_reset(r);
-    mem_free(r->routes);
+    for (unsigned i = 0; i < ROUTER_CHUNKS; i++) mem_free(r->routes[i]);
     mem_free(r->others);
     arena_reset(&r->arena);
     mem_free(r);
@@ -39,7 +39,8 @@ static uint32_t other_root(struct router *r, struct slice name)
 
     while (at < r->other_count && order_of(r->others[at].name, name) < 0) at++;
     if (at < r->other_count && slice_equals(r->others[at].name, name)) return r->others[at].root;
-    if (!router_tree_grow((void **)&r->others, &r->other_cap, r->other_count, sizeof(*r->others)))
+    if (!router_tree_grow((void **)&r->others, &r->other_cap, r->other_count + 1,
+                          sizeof(*r->others)))
         return 0;
     other.name = arena_copy(&r->arena, name);
     if (!other.name.ptr || !(other.root = router_tree_root(r))) return 0;
@@ -67,24 +68,39 @@ static uint32_t method_root(struct router *r, struct slice name)
 
 static enum router_node_kind node_kind(enum router_segment_kind kind)
 {
-    return kind == ROUTER_LITERAL ? NODE_LITERAL : kind == ROUTER_PREFIX ? NODE_PREFIX : NODE_BARE;
+    static const enum router_node_kind kinds[] = {[ROUTER_LITERAL] = NODE_LITERAL,
+                                                  [ROUTER_PREFIX] = NODE_PREFIX,
+                                                  [ROUTER_BARE] = NODE_BARE,
+                                                  [ROUTER_REST] = NODE_REST};
+
+    return kinds[kind];
 }
 
-// Where the pattern's route stands (or will stand), its nodes made where they are missing.
-static struct route **place_of(struct router *r, struct slice method, struct slice pattern)
+// The node in which the pattern ends, made with those before it where they are missing.
+static uint32_t node_make(struct router *r, struct slice method, struct slice pattern)
 {
     uint32_t node = method_root(r, method);
     struct router_segment s;
 
-    if (node && router_pattern_count(pattern) == 0) {
-        node = router_tree_child(r, node, NODE_WHOLE, pattern);
-        return node ? &r->nodes[node].route : NULL;
-    }
-    for (size_t at = 0; node && router_pattern_next(pattern, &at, &s);) {
-        if (s.kind == ROUTER_REST) return &r->nodes[node].rest;
+    if (node && router_pattern_count(pattern) == 0)
+        return router_tree_child(r, node, NODE_WHOLE, pattern);
+    for (size_t at = 0; node && router_pattern_next(pattern, &at, &s);)
         node = router_tree_child(r, node, node_kind(s.kind), s.literal);
-    }
-    return node ? &r->nodes[node].route : NULL;
+    return node;
+}
+
+// The same node when it is there, else 0.
+static uint32_t node_find(const struct router *r, struct slice method, struct slice pattern)
+{
+    uint32_t node = is_any(method) ? r->roots[ROUTER_ANY]
+                                   : router_tree_root_of(r, message_method(method), method);
+    struct router_segment s;
+
+    if (node && router_pattern_count(pattern) == 0)
+        return router_tree_peek(r, node, NODE_WHOLE, pattern);
+    for (size_t at = 0; node && router_pattern_next(pattern, &at, &s);)
+        node = router_tree_peek(r, node, node_kind(s.kind), s.literal);
+    return node;
 }
 
 static bool name_params(struct router *r, struct route *route)
@@ -102,10 +118,23 @@ static bool name_params(struct router *r, struct route *route)
     return true;
 }
 
+// Where the next route will stand; NULL when there is no memory.
+static struct route *route_room(struct router *r)
+{
+    size_t at, size;
+    unsigned chunk;
+
+    if (r->route_count > UINT32_MAX / 2) return NULL;
+    chunk = router_chunk_of((uint32_t)r->route_count, &at);
+    size = ((size_t)ROUTER_FIRST_CHUNK << chunk) * sizeof(**r->routes);
+    if (!r->routes[chunk]) r->routes[chunk] = mem_alloc(size);
+    return r->routes[chunk] ? r->routes[chunk] + at : NULL;
+}
+
 // A copy that lives as long as the table.
 static struct route *route_copy(struct router *r, const struct route *from)
 {
-    struct route *to = arena_alloc(&r->arena, sizeof(*to));
+    struct route *to = route_room(r);
 
     if (!to) return NULL;
     *to = *from;
@@ -113,7 +142,7 @@ static struct route *route_copy(struct router *r, const struct route *from)
     to->pattern = arena_copy(&r->arena, from->pattern);
     to->place = arena_copy(&r->arena, from->place);
     if (!to->method.ptr || !to->pattern.ptr || !to->place.ptr || !name_params(r, to)) return NULL;
-    to->index = (uint32_t)r->route_count;
+    to->index = (uint32_t)r->route_count++;
     return to;
 }
 
@@ -133,23 +162,23 @@ static void refuse_duplicate(const struct route *route, const struct route *firs
 
 struct route *router_add(struct router *r, const struct route *route, char *error, size_t size)
 {
-    struct route **place, *copy;
+    struct route *copy;
+    uint32_t node;
 
     assert(!r->is_sealed);
     if (!router_pattern_check(route, error, size)) return NULL;
-    place = place_of(r, route->method, route->pattern);
-    if (place && *place) {
-        refuse_duplicate(route, *place, error, size);
+    node = node_make(r, route->method, route->pattern);
+    if (node && router_node_at(r, node)->route) {
+        refuse_duplicate(route, router_node_route(r, node), error, size);
         return NULL;
     }
-    if (!place ||
-        !router_tree_grow((void **)&r->routes, &r->route_cap, r->route_count, sizeof(copy)) ||
-        !(copy = route_copy(r, route))) {
+    copy = node ? route_copy(r, route) : NULL;
+    if (!copy) {
         router_pattern_refuse(route, error, size, "out of memory");
         return NULL;
     }
-    r->routes[r->route_count++] = copy;
-    return *place = copy;
+    router_node_at(r, node)->route = (uint32_t)r->route_count;
+    return copy;
 }
 
 bool router_seal(struct router *r)
@@ -165,28 +194,17 @@ unsigned router_count(const struct router *r)
 
 const struct route *router_at(const struct router *r, unsigned index)
 {
-    return index < r->route_count ? r->routes[index] : NULL;
+    return index < r->route_count ? router_route_at(r, index) : NULL;
 }
 
 const struct route *router_find(const struct router *r, struct slice method, struct slice pattern)
 {
     const struct route *route;
-    struct router_segment s = {0};
-    enum method m = message_method(method);
-    uint32_t node = is_any(method) ? r->roots[ROUTER_ANY] : router_tree_root_of(r, m, method);
-    bool is_rest = false;
+    uint32_t node;
 
-    if (!node ||
-        !router_pattern_check(&(struct route){.method = method, .pattern = pattern}, NULL, 0))
+    if (!router_pattern_check(&(struct route){.method = method, .pattern = pattern}, NULL, 0))
         return NULL;
-    if (router_pattern_count(pattern) == 0) {
-        node = router_tree_peek(r, node, NODE_WHOLE, pattern);
-    } else {
-        for (size_t at = 0; node && !is_rest && router_pattern_next(pattern, &at, &s);) {
-            is_rest = s.kind == ROUTER_REST;
-            if (!is_rest) node = router_tree_peek(r, node, node_kind(s.kind), s.literal);
-        }
-    }
-    route = !node ? NULL : is_rest ? r->nodes[node].rest : r->nodes[node].route;
+    node = node_find(r, method, pattern);
+    route = node ? router_node_route(r, node) : NULL;
     return route && slice_equals(route->pattern, pattern) ? route : NULL;
 }

@@ -83,37 +83,39 @@ static bool has_escape(struct slice s)
 static uint32_t choose(const struct router *r, struct lookup *q, uint32_t index, struct segment s,
                        unsigned rank, struct slice *taken)
 {
-    const struct router_node *n = &r->nodes[index];
+    const struct router_node *n = router_node_at(r, index);
     bool is_escaped = q->is_escaped && has_escape(s.raw);
     uint32_t found;
 
     *taken = s.raw;
-    if (rank == RANK_FIRST && n->has_literals) {
+    if (rank == RANK_FIRST && n->has >> NODE_LITERAL & 1) {
         if (is_escaped) s.hash = router_hash_escaped(s.raw);
-        found = router_tree_find(r, index, NODE_LITERAL, s.hash, s.raw, is_escaped);
+        found = router_tree_find_child(r, index, NODE_LITERAL, s.hash, s.raw, is_escaped);
         if (found) return found;
     }
-    for (uint32_t l = n->prefixes; l; l = r->lengths[l].next) {
-        size_t len = r->lengths[l].len;
+    for (uint32_t l = router_tree_find_only(r, index, NODE_LENGTH); l;
+         l = router_node_at(r, l)->child) {
+        size_t len = router_node_at(r, l)->length;
         if (len >= rank || len >= s.raw.len) continue;
         q->steps++;
         *taken = is_escaped ? router_prefix_escaped(s.raw, len) : slice_of(s.raw.ptr, len);
         if (taken->len == s.raw.len) continue;
         s.hash = is_escaped ? router_hash_escaped(*taken) : router_hash(taken->ptr, len);
-        found = router_tree_find(r, index, NODE_PREFIX, s.hash, *taken, is_escaped);
+        found = router_tree_find_child(r, index, NODE_PREFIX, s.hash, *taken, is_escaped);
         if (found) return found;
     }
     taken->len = 0;
-    return rank > RANK_BARE && s.raw.len ? n->bare : 0;
+    return rank > RANK_BARE && s.raw.len ? router_tree_find_only(r, index, NODE_BARE) : 0;
 }
 
 // The pattern without parameters that is the path, 0 when there is none. An escaped path is longer
 // than its label.
 static uint32_t find_whole(const struct router *r, uint32_t root, struct lookup *q)
 {
-    if (!q->is_escaped && !(r->nodes[root].whole_lengths >> q->path.len % 64 & 1)) return 0;
+    if (!q->is_escaped && !(router_node_at(r, root)->whole_lengths >> q->path.len % 32 & 1))
+        return 0;
     q->steps++;
-    return router_tree_find(r, root, NODE_WHOLE, q->hash, q->path, q->is_escaped);
+    return router_tree_find_child(r, root, NODE_WHOLE, q->hash, q->path, q->is_escaped);
 }
 
 // The route of one tree. Needs no memory for going back: the parent is known, and the segment that
@@ -128,29 +130,30 @@ static const struct route *walk(const struct router *r, uint32_t root, struct lo
 
     m->param_count = 0;
     child = find_whole(r, root, q);
-    if (child) return r->nodes[child].route;
+    if (child) return router_node_route(r, child);
     for (;;) {
-        const struct router_node *n = &r->nodes[index];
+        const struct router_node *n = router_node_at(r, index);
         q->steps++;
         if (at < end) {
             struct segment s = segment_scan(at + 1, end);
             child = choose(r, q, index, s, rank, &taken);
             if (child) {
-                if (r->nodes[child].kind != NODE_LITERAL)
+                if (router_node_at(r, child)->kind != NODE_LITERAL)
                     m->params[count++] = slice_from(s.raw, taken.len);
                 at = s.raw.ptr + s.raw.len;
                 index = child;
                 rank = RANK_FIRST;
                 continue;
             }
-            if (n->rest) {
+            child = router_tree_find_only(r, index, NODE_REST);
+            if (child && router_node_at(r, child)->route) {
                 m->params[count++] = slice_of(at + 1, (size_t)(end - at - 1));
                 m->param_count = count;
-                return n->rest;
+                return router_node_route(r, child);
             }
         } else if (n->route) {
             m->param_count = count;
-            return n->route;
+            return router_node_route(r, index);
         }
         if (index == root) return NULL;
         count -= n->kind != NODE_LITERAL;

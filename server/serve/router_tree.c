@@ -6,8 +6,8 @@
 
 enum { CACHE_LINE = 64, FIRST_LINES = 8 };
 
-_Static_assert(sizeof(struct router_node) == CACHE_LINE, "a node is one cache line");
-_Static_assert(2 * sizeof(struct router_line) == CACHE_LINE, "and so are two lines");
+_Static_assert(2 * sizeof(struct router_line) == CACHE_LINE, "two lines are one cache line");
+_Static_assert(_Alignof(struct router_node) == ROUTER_CELL, "a node may begin in any cell");
 
 static int hex_value(char c)
 {
@@ -60,18 +60,24 @@ bool router_label_equals_escaped(const char *label, size_t len, struct slice s)
     return at == s.len;
 }
 
-bool router_tree_grow(void **items, size_t *cap, size_t count, size_t item)
+bool router_tree_grow(void **items, size_t *cap, size_t count, size_t size)
 {
-    size_t more = *cap ? *cap * 2 : 16;
+    size_t more = *cap ? *cap : 16;
     void *grown;
 
-    if (count < *cap) return true;
-    if (more > UINT32_MAX) return false; // indexes have 32 bits
-    grown = mem_realloc(*items, more * item);
+    if (count <= *cap) return true;
+    while (more < count) more *= 2;
+    if (more > UINT32_MAX) return false; // numbers have 32 bits
+    grown = mem_realloc(*items, more * size);
     if (!grown) return false;
     *items = grown;
     *cap = more;
     return true;
+}
+
+static size_t node_cells(size_t label_len)
+{
+    return (offsetof(struct router_node, label) + label_len + ROUTER_CELL - 1) / ROUTER_CELL;
 }
 
 // `count` zeroed cache lines; *memory is what to free.
@@ -93,16 +99,17 @@ static void table_put(struct router *r, uint32_t child_hash, uint32_t node)
     r->lines[at].nodes[i] = node;
 }
 
-static uint32_t node_hash(const struct router *r, const struct router_node *n)
+static void table_put_node(struct router *r, uint32_t node)
 {
-    uint64_t hash = router_hash(router_node_label(r, n), n->label_len);
+    const struct router_node *n = router_node_at(r, node);
+    uint64_t hash = router_hash(n->label, n->label_len);
 
-    return router_child_hash(n->parent, (enum router_node_kind)n->kind, hash);
+    table_put(r, router_child_hash(n->parent, (enum router_node_kind)n->kind, hash), node);
 }
 
-static bool is_in_table(const struct router_node *n)
+static bool is_in_table(const struct router *r, const struct router_node *n)
 {
-    return n->kind == NODE_WHOLE || n->kind == NODE_LITERAL || n->kind == NODE_PREFIX;
+    return n->kind != NODE_ROOT && n->parent && router_node_at(r, n->parent)->child == ROUTER_MANY;
 }
 
 static bool table_resize(struct router *r, size_t count)
@@ -115,104 +122,114 @@ static bool table_resize(struct router *r, size_t count)
     r->lines = lines;
     r->lines_memory = memory;
     r->line_count = count;
-    for (size_t i = 1; i < r->node_count; i++)
-        if (is_in_table(&r->nodes[i])) table_put(r, node_hash(r, &r->nodes[i]), (uint32_t)i);
+    for (size_t i = 1; i < r->cell_count;) {
+        const struct router_node *n = router_node_at(r, (uint32_t)i);
+        if (is_in_table(r, n)) table_put_node(r, (uint32_t)i);
+        i += node_cells(n->label_len);
+    }
     return true;
 }
 
+// Room for a node and the length of its prefix, and for them and an only child in the table.
 static bool reserve(struct router *r, size_t label_len)
 {
-    if (!router_tree_grow(&r->nodes_memory, &r->node_cap, r->node_count, sizeof(*r->nodes)))
-        return false;
-    r->nodes = r->nodes_memory;
-    if (!router_tree_grow((void **)&r->lengths, &r->length_cap, r->length_count,
-                          sizeof(*r->lengths)))
-        return false;
-    if (2 * (r->child_count + 1) > ROUTER_LINE * r->line_count &&
-        !table_resize(r, r->line_count * 2))
-        return false;
-    return r->text.len + label_len <= UINT32_MAX && buf_reserve(&r->text, label_len + 1) != NULL;
+    size_t cells = r->cell_count + node_cells(label_len) + node_cells(0);
+
+    return router_tree_grow((void **)&r->cells, &r->cell_cap, cells, ROUTER_CELL) &&
+           (2 * (r->child_count + 3) <= ROUTER_LINE * r->line_count ||
+            table_resize(r, r->line_count * 2));
 }
 
 bool router_tree_init(struct router *r)
 {
-    if (!table_resize(r, FIRST_LINES) || !reserve(r, 0)) return false;
-    r->nodes[0] = (struct router_node){0};
-    r->lengths[0] = (struct router_length){0};
-    r->node_count = r->length_count = 1;
-    return true;
+    r->cell_count = 1;
+    return table_resize(r, FIRST_LINES) && reserve(r, 0);
 }
 
 void router_tree_reset(struct router *r)
 {
-    mem_free(r->nodes_memory);
+    mem_free(r->cells);
     mem_free(r->lines_memory);
-    mem_free(r->lengths);
-    buf_reset(&r->text);
+}
+
+// For which there is room.
+static uint32_t add_node(struct router *r, uint32_t parent, enum router_node_kind kind,
+                         struct slice label)
+{
+    uint32_t node = (uint32_t)r->cell_count;
+    struct router_node *n = router_node_at(r, node);
+    long len;
+
+    *n = (struct router_node){.parent = parent, .kind = (uint8_t)kind};
+    len = url_decode(n->label, label, false);
+    assert(len >= 0 && len <= ROUTER_MAX_PATTERN);
+    n->label_len = (uint16_t)len;
+    r->cell_count += node_cells((size_t)len);
+    return node;
 }
 
 uint32_t router_tree_root(struct router *r)
 {
-    if (!reserve(r, 0)) return 0;
-    r->nodes[r->node_count] = (struct router_node){.kind = NODE_ROOT};
-    return (uint32_t)r->node_count++;
+    return reserve(r, 0) ? add_node(r, 0, NODE_ROOT, (struct slice){0}) : 0;
 }
 
-static void label_set(struct router *r, struct router_node *n, struct slice label)
+static void add_to_table(struct router *r, uint32_t node)
 {
-    char *to = r->text.ptr + r->text.len;
-    long len = url_decode(to, label, false);
+    table_put_node(r, node);
+    r->child_count++;
+}
 
-    assert(len >= 0 && len <= ROUTER_MAX_PATTERN);
-    n->label_len = (uint16_t)len;
-    if (len <= ROUTER_NEAR_LABEL) {
-        memcpy(n->near_label, to, (size_t)len);
-    } else {
-        n->far_label = (uint32_t)r->text.len;
-        r->text.len += (size_t)len;
+static uint32_t link_child(struct router *r, uint32_t parent, enum router_node_kind kind,
+                           struct slice label)
+{
+    uint32_t node = add_node(r, parent, kind, label);
+    struct router_node *p = router_node_at(r, parent);
+    uint32_t only = p->child;
+
+    p->has |= (uint8_t)(1 << kind);
+    p->child = only ? ROUTER_MANY : node;
+    if (only && only != ROUTER_MANY) add_to_table(r, only);
+    if (only) add_to_table(r, node);
+    return node;
+}
+
+// Keeps the lengths sorted, longest first, each once. The first stays the child, so a longer one
+// changes places with it.
+static void add_length(struct router *r, uint32_t parent, uint32_t len)
+{
+    uint32_t at = router_tree_find_only(r, parent, NODE_LENGTH), more;
+    struct router_node *n;
+
+    if (!at) {
+        at = link_child(r, parent, NODE_LENGTH, (struct slice){0});
+        router_node_at(r, at)->length = len;
     }
-}
-
-// Keeps the lengths sorted, longest first, each once.
-static void add_length(struct router *r, struct router_node *parent, uint32_t len)
-{
-    uint32_t *link = &parent->prefixes;
-
-    while (*link && r->lengths[*link].len > len) link = &r->lengths[*link].next;
-    if (*link && r->lengths[*link].len == len) return;
-    r->lengths[r->length_count] = (struct router_length){len, *link};
-    *link = (uint32_t)r->length_count++;
+    for (n = router_node_at(r, at); n->length > len && n->child;) n = router_node_at(r, n->child);
+    if (n->length == len) return;
+    more = add_node(r, 0, NODE_LENGTH, (struct slice){0});
+    router_node_at(r, more)->child = n->child;
+    router_node_at(r, more)->length = n->length < len ? n->length : len;
+    if (n->length < len) n->length = len;
+    n->child = more;
 }
 
 static uint32_t add_child(struct router *r, uint32_t parent, enum router_node_kind kind,
                           struct slice label)
 {
-    uint32_t index = (uint32_t)r->node_count;
-    struct router_node *n, *p;
+    uint32_t node, len;
 
     if (!reserve(r, label.len)) return 0;
-    n = &r->nodes[index];
-    p = &r->nodes[parent];
-    *n = (struct router_node){.parent = parent, .kind = (uint8_t)kind};
-    label_set(r, n, label);
-    r->node_count++;
-    if (kind == NODE_BARE) {
-        p->bare = index;
-        return index;
-    }
-    if (kind == NODE_LITERAL) p->has_literals = true;
-    if (kind == NODE_PREFIX) add_length(r, p, n->label_len);
-    if (kind == NODE_WHOLE) p->whole_lengths |= UINT64_C(1) << n->label_len % 64;
-    table_put(r, node_hash(r, n), index);
-    r->child_count++;
-    return index;
+    node = link_child(r, parent, kind, label);
+    len = router_node_at(r, node)->label_len;
+    if (kind == NODE_PREFIX) add_length(r, parent, len);
+    if (kind == NODE_WHOLE) router_node_at(r, parent)->whole_lengths |= UINT32_C(1) << len % 32;
+    return node;
 }
 
 uint32_t router_tree_peek(const struct router *r, uint32_t parent, enum router_node_kind kind,
                           struct slice label)
 {
-    if (kind == NODE_BARE) return r->nodes[parent].bare;
-    return router_tree_find(r, parent, kind, router_hash_escaped(label), label, true);
+    return router_tree_find_child(r, parent, kind, router_hash_escaped(label), label, true);
 }
 
 uint32_t router_tree_root_of(const struct router *r, enum method method, struct slice name)
@@ -233,14 +250,10 @@ uint32_t router_tree_child(struct router *r, uint32_t parent, enum router_node_k
 
 bool router_tree_seal(struct router *r)
 {
-    void *memory;
-    struct router_node *nodes = lines_alloc(r->node_count, &memory);
+    unsigned char *cells = mem_realloc(r->cells, r->cell_count * ROUTER_CELL);
 
-    if (!nodes) return false;
-    memcpy(nodes, r->nodes, r->node_count * sizeof(*nodes));
-    mem_free(r->nodes_memory);
-    r->nodes_memory = memory;
-    r->nodes = nodes;
-    r->node_cap = r->node_count;
+    if (!cells) return false;
+    r->cells = cells;
+    r->cell_cap = r->cell_count;
     return true;
 }

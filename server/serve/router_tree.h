@@ -2,10 +2,15 @@
 // router.h.
 //
 // One tree of segments for each method. A node stands for a number of segments that were matched;
-// its children take one segment more: a literal, `prefix:name`, or `:name`; `*name` ends in the
-// node. Literal and prefix children are found in one hash table for all nodes, so that a step costs
-// the same whether a node has one child or ten thousand. A pattern without parameters is one child
-// of its root that takes the whole path, and is tried first: literals win in every segment.
+// its children take one segment more: a literal, `prefix:name`, or `:name`, or all the rest. A
+// pattern without parameters is one child of its root that takes the whole path, and is tried
+// first: literals win in every segment. A node knows its child when there is but one; else they are
+// found in one hash table for all nodes, so that a step costs the same for two and for ten
+// thousand.
+//
+// In a large table a lookup's time is what it fetches from far memory. So a node is small, its
+// label stands in it, and it stands behind the one that was made before it, mostly its parent: what
+// one pattern adds lies together.
 //
 // A lookup cannot explode: a node is reached by one sequence of segments only, so even full
 // backtracking visits each node once at most.
@@ -22,26 +27,30 @@ enum router_node_kind {
     NODE_LITERAL, // takes one segment
     NODE_PREFIX,  // takes a segment that begins with the label and is longer
     NODE_BARE,    // takes any segment that is not empty
+    NODE_REST,    // takes what is left, which may be nothing
+    NODE_LENGTH,  // no step: a length that prefixes of its parent have
 };
 
-enum { ROUTER_NEAR_LABEL = 32 };
-
-// One cache line.
+// Nodes and routes go by number, 0 for none: a node's is where it begins in `cells`, a route's its
+// index plus 1.
 struct router_node {
-    struct route *route; // whose pattern ends here
-    struct route *rest;  // whose `*name` begins here
-    uint32_t parent;
-    uint32_t bare;     // the child that takes any segment; 0: none
-    uint32_t prefixes; // the longest of the prefix lengths among the children; 0: none
+    union {
+        uint32_t parent;
+        uint32_t whole_lengths; // of a root: bit `length % 32` for the labels of its whole children
+    };
+    union {
+        uint32_t route;  // whose pattern ends here
+        uint32_t length; // of a NODE_LENGTH; the longest comes first
+    };
+    uint32_t child; // the only one; ROUTER_MANY: in the table. Of a NODE_LENGTH: the next shorter
     uint16_t label_len;
     uint8_t kind;
-    bool has_literals;
-    union {
-        char near_label[ROUTER_NEAR_LABEL];
-        uint32_t far_label;     // where it begins in `text`, when it is longer
-        uint64_t whole_lengths; // of a root: bit `length % 64` for the labels of its whole children
-    };
+    uint8_t has; // bit `kind` for the kinds of its children
+    char label[];
 };
+
+enum { ROUTER_CELL = 4 };
+#define ROUTER_MANY UINT32_MAX
 
 // Half a cache line of the hash table: the tags side by side, so that all are compared at once. A
 // child stands in the line of its hash, or in the next ones when that is full.
@@ -52,31 +61,23 @@ struct router_line {
     uint32_t nodes[ROUTER_LINE];
 };
 
-// A prefix length of one node's children, with the next shorter one.
-struct router_length {
-    uint32_t len, next;
-};
-
 struct router_other {
     struct slice name;
     uint32_t root;
 };
 
 enum { ROUTER_ANY = METHOD_OTHER, ROUTER_ROOTS };
+enum { ROUTER_FIRST_CHUNK = 16, ROUTER_CHUNKS = 28 };
 
 struct router {
-    struct arena arena; // routes and their texts
-    struct route **routes;
-    size_t route_count, route_cap;
-    struct router_node *nodes; // node 0 is never used
-    void *nodes_memory;
-    size_t node_count, node_cap;
+    struct arena arena;                  // the routes' texts
+    struct route *routes[ROUTER_CHUNKS]; // of 16, 32, 64, … routes, which never move
+    size_t route_count;
+    unsigned char *cells; // the nodes; the first cell is never used
+    size_t cell_count, cell_cap;
     struct router_line *lines; // a power of two, at most half full
     void *lines_memory;
     size_t line_count, child_count;
-    struct router_length *lengths; // length 0 is never used
-    size_t length_count, length_cap;
-    struct buf text;
     uint32_t roots[ROUTER_ROOTS]; // by enum method, then those for any method; 0: no route
     struct router_other *others;  // methods without a number, by name
     size_t other_count, other_cap;
@@ -102,11 +103,10 @@ uint32_t router_tree_peek(const struct router *r, uint32_t parent, enum router_n
 // The root of a method, by its number or, for METHOD_OTHER, by its name; 0 when it has no routes.
 uint32_t router_tree_root_of(const struct router *r, enum method method, struct slice name);
 
-// Room for one item more than `count`: `*items` may move. False when there is no memory.
-bool router_tree_grow(void **items, size_t *cap, size_t count, size_t item);
+// Room for `count` items of that size: `*items` may move. False when there is no memory.
+bool router_tree_grow(void **items, size_t *cap, size_t count, size_t size);
 
-// Gives back what growing took too much and puts each node into one cache line. False when there is
-// no memory; the tree then is as it was.
+// Gives back what growing took too much. False when there is no memory; the tree then is as it was.
 bool router_tree_seal(struct router *r);
 
 // How many nodes a lookup looks at; specs count with it.
@@ -183,17 +183,50 @@ struct slice router_prefix_escaped(struct slice s, size_t len);
 
 // ---- finding
 
-static inline const char *router_node_label(const struct router *r, const struct router_node *n)
+static inline struct router_node *router_node_at(const struct router *r, uint32_t node)
 {
-    return n->label_len > ROUTER_NEAR_LABEL ? r->text.ptr + n->far_label : n->near_label;
+    return (struct router_node *)(r->cells + (size_t)node * ROUTER_CELL);
+}
+
+// Which chunk holds the route, and where; without a look into memory that would be far.
+static inline unsigned router_chunk_of(uint32_t index, size_t *at)
+{
+    unsigned log = 31 - (unsigned)__builtin_clz(index + ROUTER_FIRST_CHUNK);
+
+    *at = index + ROUTER_FIRST_CHUNK - ((size_t)1 << log);
+    return log - 4;
+}
+
+static inline struct route *router_route_at(const struct router *r, uint32_t index)
+{
+    size_t at;
+    unsigned chunk = router_chunk_of(index, &at);
+
+    return r->routes[chunk] + at;
+}
+
+static inline struct route *router_node_route(const struct router *r, uint32_t node)
+{
+    uint32_t route = router_node_at(r, node)->route;
+
+    return route ? router_route_at(r, route - 1) : NULL;
 }
 
 // Whether `s` stands for the label. An escaped slash never equals a label's, which separates.
 bool router_label_equals_escaped(const char *label, size_t len, struct slice s);
 
-static inline bool router_label_equals(const char *label, size_t len, struct slice s)
+// Most segments are short: a call of memcmp would take as long as all the rest of a step.
+static inline bool router_bytes_equal(const char *a, const char *b, size_t n)
 {
-    return len == s.len && memcmp(label, s.ptr, len) == 0;
+    if (n > 16) return memcmp(a, b, n) == 0;
+    if (n < 8) return router_word_tail(a, n) == router_word_tail(b, n);
+    return router_word(a) == router_word(b) && router_word(a + n - 8) == router_word(b + n - 8);
+}
+
+static inline bool router_label_equals(const struct router_node *n, struct slice s, bool is_escaped)
+{
+    if (is_escaped) return router_label_equals_escaped(n->label, n->label_len, s);
+    return n->label_len == s.len && router_bytes_equal(n->label, s.ptr, s.len);
 }
 
 // The hash of a child; it decides on the line, and its top byte is the tag.
@@ -209,7 +242,8 @@ static inline unsigned char router_tag(uint32_t child_hash)
     return tag ? tag : 1;
 }
 
-// The child of that kind whose label `s` is, 0 when there is none. `hash` is that of the label.
+// The child of that kind in the table whose label `s` is, 0 when there is none. `hash` is that of
+// the label.
 static inline uint32_t router_tree_find(const struct router *r, uint32_t parent,
                                         enum router_node_kind kind, uint64_t hash, struct slice s,
                                         bool is_escaped)
@@ -223,15 +257,35 @@ static inline uint32_t router_tree_find(const struct router *r, uint32_t parent,
         uint64_t found = router_word_find_all(tags, router_tag(child_hash));
         for (; found; found &= found - 1) {
             uint32_t index = line->nodes[__builtin_ctzll(found) >> 3];
-            const struct router_node *n = &r->nodes[index];
-            const char *label = router_node_label(r, n);
-            if (n->parent == parent && n->kind == kind &&
-                (is_escaped ? router_label_equals_escaped(label, n->label_len, s)
-                            : router_label_equals(label, n->label_len, s)))
+            const struct router_node *n = router_node_at(r, index);
+            if (n->parent == parent && n->kind == kind && router_label_equals(n, s, is_escaped))
                 return index;
         }
         if (!line->tags[ROUTER_LINE - 1]) return 0;
     }
+}
+
+// The same, wherever it stands.
+static inline uint32_t router_tree_find_child(const struct router *r, uint32_t parent,
+                                              enum router_node_kind kind, uint64_t hash,
+                                              struct slice s, bool is_escaped)
+{
+    const struct router_node *p = router_node_at(r, parent);
+
+    if (!(p->has >> kind & 1)) return 0;
+    if (p->child == ROUTER_MANY) return router_tree_find(r, parent, kind, hash, s, is_escaped);
+    return router_label_equals(router_node_at(r, p->child), s, is_escaped) ? p->child : 0;
+}
+
+// The child of a kind that has no label. Nothing has the hash 0.
+static inline uint32_t router_tree_find_only(const struct router *r, uint32_t parent,
+                                             enum router_node_kind kind)
+{
+    const struct router_node *p = router_node_at(r, parent);
+
+    if (!(p->has >> kind & 1)) return 0;
+    if (p->child != ROUTER_MANY) return p->child;
+    return router_tree_find(r, parent, kind, 0, (struct slice){0}, false);
 }
 
 #endif
