@@ -224,6 +224,9 @@ static void http1_on_turn(struct loop_turn *turn)
     if (e && e->is_aborted) {
         h->is_last = true;
         http1_finish(h, EXCHANGE_ABORTED);
+    } else if (e && http1_is_unread(e)) {
+        h->is_last = true;
+        http1_finish(h, EXCHANGE_GONE);
     } else if (e && e->is_ended && (e->has_request_end || h->is_last)) {
         http1_finish(h, EXCHANGE_DONE);
     }
@@ -243,7 +246,7 @@ static void http1_on_eof(struct conn *c)
 {
     struct http1 *h = c->state;
     struct http1_exchange *e = h->current;
-    if (e && e->x.is_stream && !e->is_ended) {
+    if (e && http1_is_unread(e)) {
         h->is_last = true;
         http1_finish(h, EXCHANGE_GONE);
     } else if (c->is_eof) {

@@ -46,6 +46,14 @@ struct http1_exchange {
 
 extern const struct exchange_ops http1_ops;
 
+// A stream that goes on while its peer sends no more: a browser or a client that has closed looks so,
+// and nobody reads it.
+static inline bool http1_is_unread(const struct http1_exchange *e)
+{
+    const struct conn *c = e->h->conn;
+    return e->x.is_stream && !e->is_ended && (c->is_eof || c->is_hung_up);
+}
+
 // Goes on with the connection on the next turn (an exchange has ended, or wants body).
 void http1_go_on(struct http1 *h);
 

@@ -88,6 +88,14 @@ static void http1_body_payload(struct exchange *x, struct payload *p)
     conn_stage_payload(e->h->conn, p, is_framed ? payload_framed(p) : payload_slice(p));
 }
 
+// A stream that begins after the peer's end of file is over as those are that had begun before.
+static void http1_flush(struct exchange *x)
+{
+    struct http1_exchange *e = http1_of(x);
+    conn_flush(e->h->conn);
+    if (http1_is_unread(e)) http1_go_on(e->h);
+}
+
 // Whether all can be sent as they are: framed by their makers, or for an HTTP/1.0 peer.
 static bool http1_can_gather(const struct http1_exchange *e, struct payload *const *list,
                              size_t count)
@@ -109,13 +117,8 @@ static size_t http1_payloads(struct exchange *x, struct payload *const *list, si
     for (size_t i = 0; i < count; i++) {
         if (list[i]->len) http1_body_payload(x, list[i]);
     }
-    conn_flush(e->h->conn);
+    http1_flush(&e->x);
     return count;
-}
-
-static void http1_flush(struct exchange *x)
-{
-    conn_flush(http1_of(x)->h->conn);
 }
 
 static void http1_end(struct exchange *x)
