@@ -39,4 +39,69 @@ function browser.wait_for_report(server, target)
   return cjson.decode(reply.body)
 end
 
+-- An app of the folder apps/ and, at /watch, a page that looks at it in frames and reports what it sees.
+local SOURCE = [==[
+package.path = "apps/APP/?.lua;" .. package.path
+local photon = require "photon"
+local app = photon.app()
+local reports = photon.shared "reports"
+CODE
+app:mount("AT", dofile "apps/APP/app.lua")
+app:post("/report/:name", function(req) reports:set(req.params.name, req:body()) end)
+app:get("/report/:name", function(req) return reports:get(req.params.name) or photon.problem(404) end)
+app:static("/watch", [=[
+<!doctype html>
+<title>watch</title>
+<script>
+  const pause = ms => new Promise(resolve => setTimeout(resolve, ms));
+  const until = async condition => {
+    for (;;) {
+      try { if (await condition()) return; } catch (error) { /* the frame is being loaded */ }
+      await pause(10);
+    }
+  };
+  const report = (name, value) => fetch("/report/" + name, { method: "POST", body: JSON.stringify(value) });
+</script>
+PAGE
+]=], { type = "text/html; charset=utf-8" })
+return app
+]==]
+
+local Watch = {}
+Watch.__index = Watch
+
+-- What is started with options: app = a folder's name in apps/, at = where it is mounted, page = what
+-- watches it (HTML that has pause, until and report), code = Lua before the app is loaded, flags.
+function browser.watch(options)
+  return setmetatable({ options = options }, Watch)
+end
+
+function Watch:start()
+  local options = self.options
+  local texts = { APP = options.app, AT = options.at, CODE = options.code or "", PAGE = options.page }
+  self.server = live.start { source = SOURCE:gsub("%u+", texts), flags = options.flags }
+  self.folder = live.folder()
+end
+
+function Watch:open(query)
+  local url = ("http://127.0.0.1:%d/watch?%s"):format(self.server.port, query or "")
+  self.pid = browser.open(url, self.folder .. "/" .. (query or "profile"))
+end
+
+function Watch:report(name)
+  return browser.wait_for_report(self.server, "/report/" .. name)
+end
+
+-- Closes what is open.
+function Watch:close()
+  if self.pid then browser.close(self.pid) end
+  self.pid = nil
+end
+
+function Watch:stop()
+  self:close()
+  self.server:stop()
+  os.execute("rm -rf " .. self.folder)
+end
+
 return browser

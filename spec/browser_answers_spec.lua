@@ -1,63 +1,54 @@
 -- The page of apps/tokens in a real browser, loaded anew in the middle of an answer: the answer goes on,
 -- and no token of it is missing or doubled. The page runs in a frame that is watched.
 local browser = require "spec.browser"
-local live = require "spec.live"
 local sse = require "photon.sse"
 local json = require("photon").json
 
-local APP = [==[
-package.path = "apps/tokens/?.lua;" .. package.path
-local photon = require "photon"
-local model = require "model"
-local app = photon.app()
-local reports, made = photon.shared "reports", photon.shared "made"
-
+-- Tokens beyond those that the page allows wait: it is loaded anew in the middle, however slow it is.
+local CODE = [[
+local model, made, allowed = require "model", photon.shared "made", photon.shared "allowed"
 local tokens = model.tokens
 function model.tokens(...)
   made:incr("answers", 1)
-  return tokens(...)
+  local next_token = tokens(...)
+  return function()
+    local number, text = next_token()
+    while number and number > (allowed:get "tokens" or math.huge) do photon.sleep(0.002) end
+    return number, text
+  end
 end
-
-app:mount("/tokens-app", dofile "apps/tokens/app.lua")
 app:get("/made", function() return tostring(made:get "answers") end)
-app:post("/report/:way", function(req) reports:set(req.params.way, req:body()) end)
-app:get("/report/:way", function(req) return reports:get(req.params.way) or photon.problem(404) end)
-app:static("/watch", [=[
-<!doctype html>
-<title>watch</title>
+app:post("/allow", function(req) allowed:set("tokens", tonumber(req:body())) end)
+]]
+
+local PAGE = [==[
 <iframe src="/tokens-app/"></iframe>
 <script>
   const frame = document.querySelector("iframe");
   const way = location.search.slice(1);
   const find = id => frame.contentDocument.getElementById(id);
-  const pause = () => new Promise(resolve => setTimeout(resolve, 10));
-  const until = async condition => {
-    for (;;) {
-      try { if (condition()) return; } catch (error) { /* the frame is being loaded */ }
-      await pause();
-    }
-  };
+  const allow = tokens => fetch("/allow", { method: "POST", body: String(tokens) });
   async function run() {
     await until(() => find("send") && frame.contentDocument.readyState === "complete");
+    await allow(12);
     frame.contentDocument.querySelector(`[value=${way}]`).checked = true;
     find("prompt").value = "again";
     find("send").click();
     const seen = [];
-    for (const words of [8, 20]) {
+    for (const [words, next] of [[8, 24], [20, 1000]]) {
       await until(() => find("answer").textContent.split(" ").length > words);
       seen.push(find("answer").textContent);
       const old = frame.contentDocument;
       frame.contentWindow.location.reload();
+      await allow(next);
       await until(() => frame.contentDocument !== old);
     }
     await until(() => find("status").textContent.startsWith("Done"));
-    await fetch("/report/" + way, { method: "POST", body: JSON.stringify({ seen, text: find("answer").textContent,
-      prompt: find("prompt").value, status: find("status").textContent }) });
+    await report(way, { seen, text: find("answer").textContent, prompt: find("prompt").value,
+      status: find("status").textContent });
   }
   run();
 </script>
-]=], { type = "text/html; charset=utf-8" })
-return app
 ]==]
 
 -- The answer, as a client without a key gets it.
@@ -76,32 +67,26 @@ describe("in a browser, an answer goes on when its page is loaded anew:", functi
     return
   end
 
-  local server, folder, pid, whole
+  local watch = browser.watch { app = "tokens", at = "/tokens-app", code = CODE, page = PAGE, flags = "--workers 2" }
+  local whole
   setup(function()
-    server = live.start { source = APP, flags = "--workers 2" }
-    folder = live.folder()
-    whole = whole_answer(server)
+    watch:start()
+    whole = whole_answer(watch.server)
   end)
-  after_each(function()
-    if pid then browser.close(pid) end
-    pid = nil
-  end)
-  teardown(function()
-    server:stop()
-    os.execute("rm -rf " .. folder)
-  end)
+  after_each(function() watch:close() end)
+  teardown(function() watch:stop() end)
 
   for i, way in ipairs { "EventSource", "fetch" } do
     it(way, function()
-      pid = browser.open(("http://127.0.0.1:%d/watch?%s"):format(server.port, way), folder .. "/" .. way)
-      local report = browser.wait_for_report(server, "/report/" .. way)
+      watch:open(way)
+      local report = watch:report(way)
       assert.equal(whole, report.text)
       assert.equal("again", report.prompt)
       for _, text in ipairs(report.seen) do
         assert.truthy(#text < #whole)
         assert.equal(text, whole:sub(1, #text))
       end
-      assert.equal(tostring(i + 1), server:get("/made").body)
+      assert.equal(tostring(i + 1), watch.server:get("/made").body)
     end)
   end
 end)

@@ -1,22 +1,9 @@
 -- The page of apps/dashboard in a real browser, at a phone's and at a desktop's width. It runs in frames
 -- of a page that watches them and reports what it saw.
 local browser = require "spec.browser"
-local live = require "spec.live"
 
-local APP = [==[
-package.path = "apps/dashboard/?.lua;" .. package.path
-local photon = require "photon"
-local app = photon.app()
-local reports = photon.shared "reports"
-
-app:mount("/dashboard-app", dofile "apps/dashboard/app.lua")
-app:post("/report/:width", function(req) reports:set(req.params.width, req:body()) end)
-app:get("/report/:width", function(req) return reports:get(req.params.width) end)
-app:static("/watch", [=[
-<!doctype html>
-<title>watch</title>
+local PAGE = [[
 <script>
-  const wait = ms => new Promise(resolve => setTimeout(resolve, ms));
   const lines = page => [...page.querySelectorAll("svg path")].map(path => path.getAttribute("d")).join();
 
   async function watch(width) {
@@ -27,12 +14,11 @@ app:static("/watch", [=[
     await new Promise(resolve => { frame.onload = resolve; });
     frame.contentWindow.onerror = message => { faults.push(message); };
     const page = frame.contentDocument, find = id => page.getElementById(id);
-    const settle = async is_over => { while (!is_over()) await wait(50); };
 
-    await settle(() => page.querySelector("svg path.one").getAttribute("d")?.includes("L"));
-    await settle(() => find("routes").textContent.includes("/report/"));
+    await until(() => page.querySelector("svg path.one").getAttribute("d")?.includes("L"));
+    await until(() => find("routes").textContent.includes("/report/"));
     const charts = [...page.querySelectorAll("figure")];
-    const report = {
+    const seen = {
       faults, status: find("status").textContent, about: find("about").textContent,
       titles: charts.map(chart => chart.querySelector("h2").textContent),
       labels: charts.map(chart => chart.querySelector("svg").getAttribute("aria-label")),
@@ -44,24 +30,22 @@ app:static("/watch", [=[
     };
 
     find("pause").click();
-    await settle(() => find("pause").getAttribute("aria-pressed") === "true");
-    await wait(100);
+    await until(() => find("pause").getAttribute("aria-pressed") === "true");
+    await pause(100);
     const paused = lines(page);
-    await wait(2200); // two samples come meanwhile
-    report.stands_still = paused === lines(page);
+    await pause(2200); // two samples come meanwhile
+    seen.stands_still = paused === lines(page);
     find("moment").value = -1;
     find("moment").dispatchEvent(new Event("input"));
-    await settle(() => page.querySelector(".cursor").getAttribute("visibility") === "visible");
-    report.when = find("when").textContent;
+    await until(() => page.querySelector(".cursor").getAttribute("visibility") === "visible");
+    seen.when = find("when").textContent;
     find("pause").click();
-    await settle(() => lines(page) !== paused);
-    await fetch("/report/" + width, { method: "POST", body: JSON.stringify(report) });
+    await until(() => lines(page) !== paused);
+    await report(width, seen);
   }
   onload = () => { watch(390); watch(1280); };
 </script>
-]=], { type = "text/html; charset=utf-8" })
-return app
-]==]
+]]
 
 describe("in a browser, the dashboard", function()
   if not browser.is_there() then
@@ -69,21 +53,16 @@ describe("in a browser, the dashboard", function()
     return
   end
 
-  local server, pid, folder
+  local watch = browser.watch { app = "dashboard", at = "/dashboard-app", page = PAGE }
   setup(function()
-    server = live.start { source = APP }
-    folder = live.folder()
-    pid = browser.open(("http://127.0.0.1:%d/watch"):format(server.port), folder)
+    watch:start()
+    watch:open()
   end)
-  teardown(function()
-    browser.close(pid)
-    server:stop()
-    os.execute("rm -rf " .. folder)
-  end)
+  teardown(function() watch:stop() end)
 
   for width, columns in pairs { [390] = 1, [1280] = 4 } do
     it(("draws at a width of %d"):format(width), function()
-      local report = browser.wait_for_report(server, "/report/" .. width)
+      local report = watch:report(width)
       assert.same({}, report.faults)
       assert.equal("Live", report.status)
       assert.truthy(report.about:find "^Photon %d", report.about)
