@@ -53,12 +53,14 @@ static void watch_on_quiet(struct timer *timer)
     uint64_t now = w->loop->now;
     if (watch_has_more(w)) return;
     bool is_missing = watch_names_lack(&w->loaded);
-    if (is_missing && w->missing_since == 0) w->missing_since = now;
+    if (!is_missing)
+        w->missing_since = 0;
+    else if (w->missing_since == 0)
+        w->missing_since = now;
     if (is_missing && now - w->missing_since < WATCH_MISSING_MS) {
         timer_start(w->loop, timer, WATCH_QUIET_MS, watch_on_quiet);
         return;
     }
-    w->missing_since = 0;
     if (w->is_asking) { // one that is begun now would be another
         timer_start(w->loop, timer, WATCH_QUIET_MS, watch_on_quiet);
         return;

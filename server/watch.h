@@ -3,8 +3,8 @@
 // Watches directories, never files, so that it survives every way of saving. Belongs to the boss's
 // thread.
 //
-// A reload comes when nothing has happened for a moment; and, for a while, not as long as a file
-// that the app has loaded is missing, for then somebody is about to write it anew.
+// A reload comes when nothing has happened for a moment; and, for a while after it has gone, not as
+// long as a file that the app has loaded is missing, for then somebody is about to write it anew.
 #ifndef PHOTON_WATCH_H
 #define PHOTON_WATCH_H
 

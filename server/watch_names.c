@@ -55,10 +55,10 @@ static bool watch_names_ends(const char *name, const char *end)
 
 bool watch_names_is_source(const char *name)
 {
-    static const char *const others[] = {"~",     ".swp",  ".swo",     ".swx",    ".bak",
-                                         ".orig", ".tmp",  ".temp",    ".log",    ".pid",
-                                         ".sock", ".lock", ".db",      ".sqlite", ".sqlite3",
-                                         "-wal",  "-shm",  "-journal", ".new"};
+    static const char *const others[] = {
+        "~",        ".swp", ".swo", ".swx",     ".bak",  ".orig",        ".tmp",
+        ".temp",    ".log", ".pid", ".sock",    ".lock", ".db",          ".sqlite",
+        ".sqlite3", "-wal", "-shm", "-journal", ".new",  "___jb_tmp___", "___jb_old___"};
     if (name[0] == '.' || name[0] == '#') return false;
     if (strcmp(name, "4913") == 0) return false; // vim tries whether it may write
     for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++) {

@@ -64,6 +64,23 @@ local styles = {
     write("routes.lua", routes(text))
     os.remove(folder .. "/routes.lua~")
   end,
+  ["as emacs does"] = function(text)
+    write("#routes.lua#", routes(text))
+    assert(lfs.link("somebody@somewhere.1", folder .. "/.#routes.lua", true))
+    assert(os.rename(folder .. "/routes.lua", folder .. "/routes.lua~"))
+    write("routes.lua", routes(text))
+    os.remove(folder .. "/.#routes.lua")
+    os.remove(folder .. "/#routes.lua#")
+  end,
+  ["as JetBrains' editors do"] = function(text)
+    write("routes.lua___jb_tmp___", routes(text))
+    assert(os.rename(folder .. "/routes.lua", folder .. "/routes.lua___jb_old___"))
+    assert(os.rename(folder .. "/routes.lua___jb_tmp___", folder .. "/routes.lua"))
+    os.remove(folder .. "/routes.lua___jb_old___")
+  end,
+  ["by sed -i"] = function(text)
+    assert(os.execute(("cd '%s' && sed -i 's/\".*\"/\"%s\"/' routes.lua"):format(folder, text)) == 0)
+  end,
   ["five times in a row"] = function(text)
     for i = 1, 4 do write("routes.lua", routes("not yet " .. i)) end
     write("routes.lua", routes(text))
@@ -130,7 +147,7 @@ describe("--watch", function()
     assert(lfs.mkdir(folder .. "/.git"))
     assert(lfs.mkdir(folder .. "/node_modules"))
     for _, file in ipairs { ".git/index", ".hidden.lua", "node_modules/a.lua", "routes.lua~", ".routes.lua.swp",
-                            "app.log", "data.db" } do
+                            "app.log", "data.db", "#routes.lua#", "4913", "routes.lua___jb_tmp___" } do
       write(file, "x")
     end
     socket.sleep(0.4)
@@ -166,9 +183,34 @@ describe("--watch", function()
 
   it("says in the end that a file is missing", function()
     os.remove(folder .. "/routes.lua")
-    assert.truthy(server:has_logged "reload failed")
+    assert.truthy(server:has_logged "reload failed, the old code serves on: ")
+    assert.truthy(server:log():find "app%.lua:3: module 'routes' not found")
     assert.equal("first", server:get("/").body)
     write("routes.lua", routes "back")
     reloads_until("back", 0)
+  end)
+
+  it("takes code that does without a file that is missing", function()
+    os.remove(folder .. "/routes.lua")
+    assert.truthy(server:has_logged "reload failed")
+    write("app.lua", (APP:gsub('require "routes"', '{ text = "without" }')))
+    reloads_until("without", 1)
+  end)
+
+  it("says so, too, of a file outside of the app's folder, and of a folder", function()
+    at_once(function()
+      put(outside .. "/routes_outside.lua", routes "outside")
+      assert(lfs.mkdir(folder .. "/inner"))
+      write("inner/routes.lua", "return require 'routes_outside'")
+      write("app.lua", (APP:gsub('require "routes"', 'require "inner.routes"')))
+    end)
+    reloads_until("outside", 0)
+    os.remove(outside .. "/routes_outside.lua")
+    assert.truthy(server:has_logged "module 'routes_outside' not found")
+    put(outside .. "/routes_outside.lua", routes "there again")
+    reloads_until("there again", 2)
+    assert(os.rename(folder .. "/inner", folder .. "/elsewhere"))
+    assert.truthy(server:has_logged "module 'inner.routes' not found")
+    assert.equal("there again", server:get("/").body)
   end)
 end)

@@ -46,8 +46,8 @@ struct http1_exchange {
 
 extern const struct exchange_ops http1_ops;
 
-// A stream that goes on while its peer sends no more: a browser or a client that has closed looks so,
-// and nobody reads it.
+// A stream that goes on while its peer sends no more: a browser or a client that has closed looks
+// so, and nobody reads it.
 static inline bool http1_is_unread(const struct http1_exchange *e)
 {
     const struct conn *c = e->h->conn;
