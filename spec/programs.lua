@@ -18,7 +18,7 @@ end
 -- What a program prints, and its exit status.
 function programs.run(name, arguments)
   local path = programs.path(name)
-  local pipe = assert(io.popen(("timeout 300 '%s' %s 2>&1; echo status $?"):format(path, arguments or "")))
+  local pipe = assert(io.popen(("timeout 900 '%s' %s 2>&1; echo status $?"):format(path, arguments or "")))
   local text = pipe:read "*a"
   pipe:close()
   return text, tonumber(text:match "status (%d+)\n$")

@@ -1,86 +1,6 @@
-// Durable channels: what was acknowledged is there after a restart, with its id; what could not be
-// written has not happened.
-#include <errno.h>
+// Durable channels: what was acknowledged is there after a restart, with its id.
 #include <pthread.h>
-#include <unistd.h>
-#include "base/log.h"
-#include "channel_probe.h"
-#include "serve/channel_log.h"
-
-static char folder[40] = "/dev/shm/photon-log-XXXXXX";
-static char path[64], path2[80], path22[96];
-static struct probe probe;
-
-static void forget(void)
-{
-    unlink(path);
-    unlink(path2);
-}
-
-static void begin(void)
-{
-    probe_open(&probe);
-    registry = channel_registry_new(10);
-}
-
-// As at the end of a process.
-static void end(void)
-{
-    probe_close(&probe);
-    channel_registry_free(registry);
-}
-
-static struct channel *open_durable(const char *name, const struct channel_options *options)
-{
-    char error[JOURNAL_ERROR] = "";
-    struct channel *ch = probe_channel(name, options);
-    if (!CHECK(channel_log_attach(ch, path, NULL, error) == CHANNEL_OK))
-        fprintf(stderr, "%s\n", error);
-    CHECK(channel_is_durable(ch));
-    return ch;
-}
-
-// What has come back of the jobs.
-static struct {
-    unsigned count, good;
-    enum channel_result result;
-    int error;
-    uint64_t sequence;
-} back;
-
-static void on_done(struct channel_log_job *job)
-{
-    back.count++;
-    back.good += job->result == CHANNEL_OK;
-    back.result = job->result;
-    back.error = job->error;
-    back.sequence = job->sequence;
-}
-
-static bool send_text(struct channel *ch, enum channel_log_kind kind, const char *data)
-{
-    struct channel_log_job *job;
-    if (channel_log_publish(ch, kind, SLICE(""), slice_of_text(data), &probe.worker, &job) !=
-        CHANNEL_OK)
-        return false;
-    job->on_done = on_done;
-    return true;
-}
-
-static void wait_for(unsigned count)
-{
-    while (back.count < count) loop_run_once(&probe.loop, 100);
-}
-
-static enum channel_result publish(struct channel *ch, const char *data)
-{
-    back.count = 0;
-    if (!CHECK(send_text(ch, CHANNEL_LOG_PUBLISH, data))) return CHANNEL_BAD_EVENT;
-    wait_for(1);
-    return back.result;
-}
-
-// ------------------------------------------------------------------------------------------------
+#include "channel_log_probe.h"
 
 static void test_restart(void)
 {
@@ -208,66 +128,6 @@ static void test_times(void)
     end();
 }
 
-static void test_full_disk(void)
-{
-    struct channel_options ten = {.replay = 10};
-    forget();
-    begin();
-    struct channel *ch = open_durable("news", &ten);
-    probe.channels[0] = ch;
-    probe.count = 1;
-    struct memory *m = probe_get(&probe, NULL);
-    EQUAL(publish(ch, "one"), CHANNEL_OK);
-    journal_fail(0, 1000, ENOSPC);
-    EQUAL(publish(ch, "two"), CHANNEL_LOG_FAILED);
-    EQUAL(back.error, ENOSPC);
-    EQUAL(publish(ch, "two"), CHANNEL_LOG_FAILED);
-    EQUAL(channel_last(ch), 1);
-    journal_fail(0, 0, 0);
-    EQUAL(publish(ch, "three"), CHANNEL_OK);
-    EQUAL(back.sequence, 2);
-    probe_turns(&probe, 4);
-    SAME(strstr(probe_text(&probe, m), "data"), "data: one\nid: A-1\n\ndata: three\nid: A-2\n\n");
-    memory_close(m);
-    channel_release(ch);
-    end();
-    begin();
-    ch = open_durable("news", &ten);
-    EQUAL(channel_last(ch), 2);
-    channel_release(ch);
-    end();
-}
-
-static void test_refusals(void)
-{
-    char error[JOURNAL_ERROR] = "";
-    struct channel_log_job *job;
-    forget();
-    begin();
-    struct channel *a = open_durable("a", NULL), *b = probe_channel("b", NULL);
-    EQUAL(channel_log_attach(b, path, NULL, error), CHANNEL_LOG_FAILED);
-    CHECK(strstr(error, "is the log of channel a already") != NULL);
-    EQUAL(channel_log_attach(a, path, NULL, error), CHANNEL_OK);
-    EQUAL(channel_log_attach_later(a, path, NULL, &probe.worker, &job), CHANNEL_OK);
-    CHECK(job == NULL);
-    EQUAL(channel_log_attach(a, path2, NULL, error), CHANNEL_LOG_CHANGED);
-    EQUAL(channel_log_attach(b, "/nowhere/at/all", NULL, error), CHANNEL_LOG_FAILED);
-    CHECK(strstr(error, "No such file or directory") != NULL);
-    channel_release(a); // it keeps nothing: its log is free
-    EQUAL(channel_log_attach_later(b, path, NULL, &probe.worker, &job), CHANNEL_OK);
-    if (CHECK(job != NULL)) job->on_done = on_done;
-    back.count = 0;
-    wait_for(1);
-    EQUAL(back.result, CHANNEL_OK);
-    struct channel *c = probe_channel("c", NULL);
-    probe_publish(c, "", "x");
-    EQUAL(channel_log_attach(c, path2, NULL, error), CHANNEL_LOG_CHANGED); // it has events
-    CHECK(access(path2, F_OK) == 0 && access(path22, F_OK) != 0);
-    channel_release(b);
-    channel_release(c);
-    end();
-}
-
 // Jobs that nobody waits for any more, and a worker that ends before they come back.
 static void test_forgotten(void)
 {
@@ -336,55 +196,15 @@ static void test_threads(void)
     end();
 }
 
-static uint64_t size_of(const char *name)
-{
-    struct stat st;
-    return stat(name, &st) ? 0 : (uint64_t)st.st_size;
-}
-
-static void test_bounds(void)
-{
-    static char text[20000];
-    struct channel_options few = {.replay = 5};
-    forget();
-    begin();
-    struct channel *ch = open_durable("news", &few);
-    memset(text, 'x', sizeof text - 1);
-    for (int i = 0; i < 400; i++) {
-        EQUAL(publish(ch, text), CHANNEL_OK);
-        CHECK(size_of(path) + size_of(path2) <= 2 * CHANNEL_LOG_SEGMENT + 10 * sizeof text);
-    }
-    CHECK(size_of(path) && size_of(path2));
-    channel_release(ch);
-    end();
-    begin();
-    ch = open_durable("news", &few);
-    EQUAL(channel_last(ch), 400);
-    channel_release(ch);
-    end();
-}
-
 int main(void)
 {
     static const struct report_case cases[] = {
         {"after a restart history, ids and epoch are back", test_restart},
         {"the end is durable too", test_finish},
         {"age counts over restarts", test_times},
-        {"a full disk refuses, and readers see nothing of it", test_full_disk},
-        {"refuses what cannot be", test_refusals},
         {"what nobody waits for is written", test_forgotten},
         {"many threads publish", test_threads},
-        {"the files stay within their bounds", test_bounds},
         {NULL, NULL},
     };
-    if (!mkdtemp(folder) && !mkdtemp(strcpy(folder, "/tmp/photon-log-XXXXXX"))) return 1;
-    snprintf(path, sizeof path, "%s/log", folder);
-    snprintf(path2, sizeof path2, "%s-2", path);
-    snprintf(path22, sizeof path22, "%s-2", path2);
-    log_open(LOG_OFF, LOG_ERROR);
-    int status = report_run(cases);
-    forget();
-    rmdir(folder);
-    log_close();
-    return status;
+    return log_run(cases);
 }

@@ -315,7 +315,7 @@ static void help_names_every_setting(void)
     CHECK(!config_setting_help(CONFIG_SETTINGS));
 }
 
-static void list(void)
+static int list(void)
 {
     static const char *const kinds[] = {"bytes", "seconds", "count", "flag", "list"};
     struct limits defaults = LIMITS_DEFAULT;
@@ -323,6 +323,7 @@ static void list(void)
         const struct config_setting *s = &config_settings[i];
         printf("setting %s %s %.10g\n", s->name, kinds[s->kind], config_load_value(s, &defaults));
     }
+    return 0;
 }
 
 int main(int argc, char **argv)
@@ -343,9 +344,6 @@ int main(int argc, char **argv)
         {"help names every setting", help_names_every_setting},
         {0},
     };
-    if (argc > 1 && strcmp(argv[1], "list") == 0) {
-        list();
-        return 0;
-    }
+    if (argc > 1 && strcmp(argv[1], "list") == 0) return list();
     return report_run(cases);
 }

@@ -2,9 +2,10 @@
 local programs = require "spec.programs"
 local settings = require "photon.settings"
 
-for _, name in ipairs { "serve_fixed", "serve_metrics", "serve_config", "serve_processors", "channel_reading",
-  "channel_names", "channel_wire", "channel_flow", "serve_journal",
-  "channel_log" } do
+for _, name in ipairs { "serve_fixed", "serve_fixed_wire", "serve_metrics", "serve_config", "serve_processors",
+  "serve_journal", "serve_journal_damage", "serve_journal_failing", "channel_reading", "channel_keeping",
+  "channel_ending", "channel_names", "channel_wire", "channel_wire_slow", "channel_flow", "channel_log",
+  "channel_log_limits" } do
   describe(name, function() programs.define(name, it) end)
 end
 
