@@ -1,4 +1,5 @@
 -- Reloads under load and in number. PHOTON_SOAK=1 makes it long: a thousand reloads.
+local build = require "spec.build"
 local ffi = require "ffi"
 local live = require "spec.live"
 local socket = require "spec.socket"
@@ -38,7 +39,7 @@ end
 
 -- What memory may differ by, in kB: much less than the VMs of 80 generations. Sanitizers take some
 -- for every allocation's place and every thread.
-local ROOM = (os.getenv "PHOTON_SAN" or "") == "" and 2048 or 8192
+local ROOM = build.is_sanitized and 8192 or 2048
 
 -- AddressSanitizer keeps what is freed for a while; where memory is looked at it must not.
 local NO_QUARANTINE = '"ASAN_OPTIONS=${ASAN_OPTIONS-}:quarantine_size_mb=0:thread_local_quarantine_size_kb=0"'

@@ -1,13 +1,13 @@
 -- A crowd that connects, drops, vanishes, stalls and resumes at random while workers publish and the
 -- app is reloaded. PHOTON_SOAK=600 makes it ten minutes long, PHOTON_SEED repeats a run's choices.
+local build = require "spec.build"
 local Soak = require "spec.soak.soak"
 
 local SECONDS = tonumber(os.getenv "PHOTON_SOAK") or 4
 local SEED = tonumber(os.getenv "PHOTON_SEED") or os.time()
 
 -- What memory may differ by, in kB, when a crowd has gone for the second time.
-local SAN = os.getenv "PHOTON_SAN" or ""
-local RSS = SAN == "" and 8192 or 32768
+local RSS = build.is_sanitized and 32768 or 8192
 local HEAP = 2048
 
 -- AddressSanitizer keeps what is freed for a while; where memory is looked at it must not.
