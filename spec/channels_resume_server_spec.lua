@@ -1,4 +1,5 @@
 -- Answers that can be resumed, of a real server: several workers, clients that vanish, reloads.
+local build = require "spec.build"
 local live = require "spec.live"
 local reader = require "spec.reader"
 
@@ -102,7 +103,7 @@ describe("an answer that can be resumed, with three workers", function()
 end)
 
 describe("an answer whose Lua state is lost", function()
-  it("ends, and says that it failed", function()
+  build.stopping(it, pending)("ends, and says that it failed", function()
     server = live.start { source = source "one" }
     local r = read "/answers/a?n=1000"
     want("a", 2)

@@ -1,4 +1,5 @@
 -- The command line: what each command prints and how it exits.
+local build = require "spec.build"
 local cjson = require "cjson"
 local lfs = require "lfs"
 local live = require "spec.live"
@@ -123,7 +124,7 @@ describe("the command line", function()
     refused(1, "different routes", "check")
   end)
 
-  it("stops a loop at load", function()
+  build.stopping(it, pending)("stops a loop at load", function()
     write("app.lua", "while true do local x = {} end\n")
     local output, errors, status = run "check --lua-budget 0.2"
     assert.equal("", output)

@@ -1,4 +1,5 @@
 -- Where photon's own code calls an app's, the time guard can stop that too.
+local build = require "spec.build"
 local live = require "spec.live"
 local socket = require "spec.socket"
 
@@ -34,6 +35,7 @@ return app
 ]]
 
 describe("the time guard and photon's own code", function()
+  local it_stops = build.stopping(it, pending)
   local server
 
   after_each(function()
@@ -41,7 +43,7 @@ describe("the time guard and photon's own code", function()
     server = nil
   end)
 
-  it("stops a __tostring that does not end", function()
+  it_stops("stops a __tostring that does not end", function()
     server = live.start { source = APP }
     for _, path in ipairs { "/error", "/log" } do
       assert.equal(503, server:get(path).status, path)
@@ -59,13 +61,13 @@ describe("the time guard and photon's own code", function()
     assert.equal(0, server:metric "photon_vms_abandoned_total")
   end)
 
-  it("fails a first start whose on_start does not end", function()
+  it_stops("fails a first start whose on_start does not end", function()
     local ok, message = pcall(live.start, { source = STARTING })
     assert.is_false(ok)
     assert.truthy(tostring(message):find "app:on_start ran over lua_budget", message)
   end)
 
-  it("runs an on_start that does not end only once after a reload", function()
+  it_stops("runs an on_start that does not end only once after a reload", function()
     server = live.start { source = APP }
     server:replace(STARTING)
     server:signal "HUP"
