@@ -195,18 +195,19 @@ function Server:exchange(bytes, methods, count)
   return reader.list, is_closed, received
 end
 
--- One request: its reply, which may have been broken off.
+-- One request: its reply, which may have been broken off; nil when there was none.
 function Server:try(method, target, fields, body)
   local lines = { method .. " " .. target .. " HTTP/1.1", "host: photon.test" }
   for _, line in ipairs(fields or {}) do lines[#lines + 1] = line end
   if body then lines[#lines + 1] = "content-length: " .. #body end
   local list = self:exchange(table.concat(lines, "\r\n") .. "\r\n\r\n" .. (body or ""), { method })
-  return list[1] or error("no reply to " .. method .. " " .. target, 2)
+  return list[1]
 end
 
 -- One request, one whole reply.
 function Server:request(method, target, fields, body)
   local reply = self:try(method, target, fields, body)
+  if not reply then error("no reply to " .. method .. " " .. target, 2) end
   if not reply.is_complete then
     error(("the reply to %s %s breaks off after %d bytes of its body"):format(method, target, #reply.body), 2)
   end

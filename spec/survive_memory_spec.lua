@@ -1,7 +1,6 @@
 -- A heap at its limit (lua_memory) costs the request that meets it, wherever that is; the next ones
 -- are answered.
-local live = require "spec.live"
-local socket = require "spec.socket"
+local survive = require "spec.survive"
 
 local HEAD = [[
 local photon = require "photon"
@@ -36,7 +35,8 @@ local ways = {
   { "a big table as a reply",
     [[local t = {} while true do t[#t + 1] = { x = #t } if #t > 1e6 then return t end end]], 500 },
   { "the body", [[return tostring(#req:body())]], false, body = ("x"):rep(2e7) },
-  { "the body as JSON", [[return tostring(req:json())]], false, body = "[" .. ("[1],"):rep(4e5) .. "1]" },
+  { "the body as JSON", [[return tostring(req:json())]], false, body = "[" .. ("[1],"):rep(4e5) .. "1]",
+    type = "application/json" },
   { "a task", [[photon.spawn(eat) photon.sleep(0.05) return "x"]], 200 },
   { "a joined task", [[return tostring(photon.spawn(eat):join())]], false },
   { "many tasks", [[for _ = 1, 1e5 do photon.spawn(photon.sleep, 5) end]], 500 },
@@ -80,34 +80,15 @@ end
 describe("a heap at its limit, by", function()
   local server
 
-  before_each(function()
-    if server and pcall(function() server:connect():close() end) then return end
-    server = live.start { source = source() }
-  end)
+  before_each(function() server = survive.revive(server, source()) end)
   teardown(function() server:stop() end)
-
-  -- While a crowd of tasks meets the limit, garbage is collected half of the time only.
-  local function is_alive()
-    socket.eventually(function() return server:get("/ok").status == 200 end, "a request is answered")
-    assert.equal("ok", server:get("/ok").body)
-    assert.equal('{"a":"b"}', server:get("/ok/b").body)
-  end
-
-  local function try(way, index)
-    local target = "/" .. index .. "/x"
-    if way[3] then
-      assert.equal(way[3], server:try("GET", target).status)
-    elseif way.body then
-      pcall(server.request, server, "POST", target, { "content-type: application/json" }, way.body)
-    else
-      pcall(server.get, server, target)
-    end
-  end
 
   for index, way in ipairs(ways) do
     it(way[1] .. ", is no more after it", function()
-      try(way, index)
-      is_alive()
+      survive.try(server, way, "/" .. index .. "/x")
+      -- While a crowd of tasks meets the limit, garbage is collected half of the time only.
+      survive.answers(server)
+      assert.equal('{"a":"b"}', server:get("/ok/b").body)
     end)
   end
 

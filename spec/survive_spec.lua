@@ -1,5 +1,5 @@
 -- No Lua error ends the process: a real server, one way to go wrong after another.
-local live = require "spec.live"
+local survive = require "spec.survive"
 local ways = require "spec.survive_ways"
 
 local HEAD = [[
@@ -40,11 +40,7 @@ end
 describe("a server", function()
   local server
 
-  -- A way that ends the process fails its own test only.
-  before_each(function()
-    if server and pcall(function() server:connect():close() end) then return end
-    server = live.start { source = source() }
-  end)
+  before_each(function() server = survive.revive(server, source()) end)
   teardown(function() server:stop() end)
 
   local function is_alive()
@@ -53,19 +49,9 @@ describe("a server", function()
     assert.equal("ok", reply.body)
   end
 
-  local function try(way, index)
-    local target = way.path or "/" .. index
-    local method = way.method or "GET"
-    if way[3] then
-      assert.equal(way[3], server:try(method, target, {}, way.body).status)
-    else
-      pcall(server.try, server, method, target, {}, way.body)
-    end
-  end
-
   for index, way in ipairs(ways) do
     it("survives " .. way[1], function()
-      try(way, index)
+      survive.try(server, way, way.path or "/" .. index)
       if way.after then server:get("/" .. way.after) end
       is_alive()
     end)

@@ -103,7 +103,7 @@ return {
   { "a wait in pcall", [[return tostring(pcall(photon.sleep, 0))]], 200 },
   { "a wait in an error handler", [[xpcall(error, function() photon.sleep(0) end) return "x"]], 200 },
   { "a wait in require", [[package.preload.waits = function() photon.sleep(0) end require "waits"]], 500 },
-  { "a wait in load", [[return load(function() photon.sleep(0) end)()]], 500 },
+  { "a wait in load", [[return load(function() photon.sleep(0) end)()]], 204 },
   { "a wait in string.dump", [[return string.dump(function() end, photon.sleep(0)) and "x"]], 200 },
   { "a wait in a nested coroutine that then raises",
     [[coroutine.wrap(function() coroutine.wrap(function() photon.sleep(0) error "inner" end)() end)()]], 500 },
