@@ -1,4 +1,5 @@
 -- Client sockets for specs that look at the wire: TCP to this machine, with time limits.
+local build = require "spec.build"
 local ffi = require "ffi"
 
 if not pcall(ffi.sizeof, "struct spec_sockaddr") then
@@ -29,12 +30,10 @@ local MSG_NOSIGNAL, MSG_DONTWAIT, EAGAIN, EINTR = 0x4000, 0x40, 11, 4
 local POLLIN, POLLOUT = 1, 4
 local CHUNK = 262144
 
--- A sanitizer's build and a hostile one take many times as long.
-local IS_SLOW = (os.getenv "PHOTON_BUILD" or ""):find "/san%-" or (os.getenv "PHOTON_BUILD" or ""):find "/hostile"
-
 -- `patience` is how long, in seconds, specs wait for what must come: only a failing one waits that long,
--- however slow the machine is.
-local socket = { reading = POLLIN, writing = POLLOUT, patience = IS_SLOW and 180 or 60 }
+-- however slow the machine or the build is.
+local socket = { reading = POLLIN, writing = POLLOUT, patience = 60 }
+if build.is_sanitized or build.is_hostile then socket.patience = 180 end
 
 local Socket = {}
 
