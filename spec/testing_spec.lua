@@ -179,6 +179,23 @@ describe("the clock", function()
     assert.equal("Thu, 01 Jan 1970 00:00:11 GMT", client:get("/").headers.date)
   end)
 
+  it("is not waited for where there is no time to wait", function()
+    test.clock.freeze(0)
+    local order = {}
+    local other = photon.spawn(function()
+      for i = 1, 3 do
+        order[#order + 1] = "other " .. i
+        photon.sleep(-1)
+      end
+    end)
+    for i = 1, 3 do
+      order[#order + 1] = "one " .. i
+      photon.sleep(0)
+    end
+    other:join()
+    assert.same({ "one 1", "other 1", "one 2", "other 2", "one 3", "other 3" }, order)
+  end)
+
   it("must be frozen to be moved", function()
     assert.error_matches(function() test.clock.advance(1) end, "not frozen")
   end)

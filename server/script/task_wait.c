@@ -163,6 +163,9 @@ static int task_lua_unpark(lua_State *L)
         t->on_cancel = NULL;
         t->wait_data = NULL;
         t->state = TASK_RUNNING;
+    } else if (t && t->state == TASK_READY) { // it has been woken already
+        list_remove(&t->ready);
+        t->state = TASK_RUNNING;
     }
     return 0;
 }
@@ -177,7 +180,7 @@ static void task_stop_timer(struct task *t)
     timer_stop(&t->timer);
 }
 
-// sleep(seconds): parks
+// sleep(seconds): parks. Without a time to wait, the others have their turn.
 static int task_lua_sleep(lua_State *L)
 {
     struct vm *vm = vm_of(L);
@@ -187,10 +190,12 @@ static int task_lua_sleep(lua_State *L)
     }
     struct task *t = task_check_wait(L, vm, "photon.sleep");
     double ms = ceil(seconds * 1000);
-    if (ms < 0) ms = 0;
     if (ms > 1e13) ms = 1e13;
-    task_park(t, NULL, task_stop_timer);
-    timer_start(vm->loop, &t->timer, (uint64_t)ms, task_on_time);
+    task_park(t, NULL, ms > 0 ? task_stop_timer : NULL);
+    if (ms <= 0)
+        task_wake(t);
+    else
+        timer_start(vm->loop, &t->timer, (uint64_t)ms, task_on_time);
     return 0;
 }
 

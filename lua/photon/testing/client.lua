@@ -79,7 +79,8 @@ local function open(self, path, options, own, is_events)
     if state ~= "open" then return false end
   end)
   if head == nil then give_up(id, method, path, seconds, "there is no reply") end
-  local failure = reply.raise_failure(request_id, options)
+  -- What breaks a stream that has begun is raised by its readers, after what was sent before.
+  local failure = (not head or head.status >= 400) and reply.raise_failure(request_id, options)
   if not head then return nil, failure and failure.message or "the connection was closed without a reply" end
   return stream.new(id, request_id, head.status, head.headers, options, is_events)
 end
