@@ -40,6 +40,55 @@ describe("an event stream", function()
     assert.is_false(s:is_open())
   end)
 
+  it("gives what a long loop sends, whatever that is, in order", function()
+    local kinds = { "plain", "two\nlines", "", 7, { t = true }, ("x"):rep(20000), "\r" }
+    run = function(stream)
+      for i = 1, 5000 do
+        if i % 100 == 0 then
+          stream:send("named", kinds[1 + i / 100 % #kinds])
+        else
+          stream:send(i .. "")
+        end
+      end
+    end
+    local shown = { "plain", "two\nlines", "", "7", '{"t":true}', ("x"):rep(20000), "\n" }
+    local s = client:sse "/s"
+    for i = 1, 5000 do
+      local event = s:next()
+      if event.event == "named" then
+        assert.equal(0, i % 100)
+        assert.equal(shown[1 + i / 100 % #kinds], event.data)
+      else
+        assert.equal(i .. "", event.data)
+      end
+    end
+    assert.same({ nil, "closed" }, { s:next() })
+  end)
+
+  it("takes no event in vain", function()
+    local results = {}
+    run = function(stream)
+      local other = { math.huge }
+      for i = 1, 300 do
+        results[i] = { stream:send "x" }
+        results[300 + i] = { stream.send(i % 2 == 0 and other or nil, "x") }
+      end
+      results.nothing = { pcall(stream.send, stream) }
+      results.two = { pcall(stream.send, stream, "event", nil) }
+      stream:close()
+      results.closed = { stream:send "x" }
+    end
+    local s = client:sse "/s"
+    assert.equal(300, #s:events(400))
+    for i = 1, 300 do
+      assert.same({ true }, results[i])
+      assert.same({ nil, "closed" }, results[300 + i])
+    end
+    assert.matches("a string, a number or a table, not n", results.nothing[2])
+    assert.matches("a string, a number or a table, not nil", results.two[2])
+    assert.same({ nil, "closed" }, results.closed)
+  end)
+
   it("gives several at once", function()
     run = function(stream)
       for i = 1, 3 do stream:send(i) end

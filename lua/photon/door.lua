@@ -8,6 +8,7 @@ local wait = require "photon.wait"
 
 require "photon.finalizer"
 require "photon.load"
+require "photon.stream"
 
 local begin, finish, reply, traceback = core.begin, core.finish, core.reply, core.traceback
 local stream_begin, stream_finish = core.stream_begin, core.stream_finish

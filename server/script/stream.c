@@ -327,6 +327,7 @@ void stream_lua_open(lua_State *L, struct vm *vm)
         {"is_open", stream_lua_is_open}, {NULL, NULL},
     };
     vm_register(L, vm, functions);
+    stream_lua_open_append(L, vm);
     lua_newtable(L);
     vm_register(L, vm, methods);
     lua_pushvalue(L, -1);

@@ -8,6 +8,10 @@
 // Adds stream_begin, stream_end and the stream's metatable to the core table.
 void stream_lua_open(lua_State *L, struct vm *vm);
 
+// Adds what photon.stream needs beside the methods: stream_vm and stream_append, two pointers for
+// FFI.
+void stream_lua_open_append(lua_State *L, struct vm *vm);
+
 // Ends streams of this VM cleanly: at a reload those that want their clients to come again, or
 // every one when the generation must go. Their tasks are cancelled.
 void stream_lua_end_all(struct vm *vm, struct stream_host *host, bool every);

@@ -195,6 +195,14 @@ static bool stream_is_old(struct stream *s)
     return uv_hrtime() - s->pending_since > STREAM_OLD_NS;
 }
 
+// What may be pending until there is enough, or too much. The backlog only grows by pushes.
+static size_t stream_room(const struct stream *s)
+{
+    size_t backlog = exchange_backlog(s->x);
+    size_t room = s->spec.buffer > backlog ? s->spec.buffer - backlog : 0;
+    return room < STREAM_FULL ? room : STREAM_FULL;
+}
+
 // Notes the first pending byte, or pushes when there is enough or it is old enough.
 static bool stream_noted(struct stream *s, bool ok, bool was_empty)
 {
@@ -206,6 +214,7 @@ static bool stream_noted(struct stream *s, bool ok, bool was_empty)
     if (was_empty) {
         s->pending_since = uv_hrtime();
         s->pending_ticks = stream_ticks();
+        s->pending_most = stream_room(s);
     } else if (s->pending.len >= STREAM_FULL || stream_is_old(s)) {
         stream_push(s);
     }
@@ -222,6 +231,22 @@ bool stream_send(struct stream *s, struct slice event, struct slice data)
     bool was_empty = s->pending.len == 0;
     if (!stream_is_open(s)) return false;
     return stream_noted(s, sse_write_data(&s->pending, event, data), was_empty);
+}
+
+// Whether more data is simply added: there is something pending, neither too old nor, with this,
+// too much.
+static bool stream_has_room(const struct stream *s, size_t len)
+{
+    return s->pending.len && s->pending.len + len < s->pending_most && stream_is_open(s) &&
+           stream_ticks() - s->pending_ticks < STREAM_OLD_NS / 2;
+}
+
+bool stream_append(struct stream *s, struct slice data)
+{
+    if (s->spec.type != STREAM_SSE || !stream_has_room(s, data.len)) return false;
+    if (!sse_write_data(&s->pending, (struct slice){0}, data)) return false;
+    counters_add(&s->x->loop->counters->stream_events, 1);
+    return true;
 }
 
 bool stream_send_event(struct stream *s, const struct sse_event *e)

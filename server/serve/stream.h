@@ -45,6 +45,7 @@ struct stream {
     struct buf compressed;
     uint64_t pending_since; // uv_hrtime of the oldest pending byte
     uint64_t pending_ticks; // when the clock was last asked
+    size_t pending_most;    // bytes, before stream_append leaves it to stream_send
     uint64_t last_push;     // loop->now
     struct timer heartbeat, limit;
     bool is_headed, is_ended;
@@ -76,6 +77,10 @@ bool stream_send(struct stream *s, struct slice event, struct slice data);
 bool stream_send_event(struct stream *s, const struct sse_event *e);
 bool stream_write(struct stream *s, struct slice bytes);     // as it is
 bool stream_write_line(struct stream *s, struct slice line); // and a newline
+
+// stream_send without an event's name, where that is no more than adding to what is pending, as it
+// mostly is in a burst; nothing is pushed. False, and nothing was done: stream_send is to be called.
+bool stream_append(struct stream *s, struct slice data);
 
 // Gives what is pending to the socket; the head before it.
 void stream_push(struct stream *s);
