@@ -48,9 +48,10 @@ local function done(t, ok, ...)
   wake_joiners(t)
 end
 
--- Runs the task's function; called by the door.
+-- Runs the task's function; called by the door. One that was cancelled before it began does not begin,
+-- unless it is a function of on_close.
 function M.run(t, is_cancelled)
-  if is_cancelled then return done(t, false, wait.cancelled) end
+  if is_cancelled and not t.is_closer then return done(t, false, wait.cancelled) end
   return done(t, xpcall(t.fn, traceback, unpack(t.args, 1, t.args.n)))
 end
 
@@ -203,7 +204,7 @@ local closers = {}
 function M.on_close(handle, fn)
   check_function(fn, "on_close", 3)
   if not core.has_closers(handle) then
-    M.spawn({ detached = true }, fn)
+    start(true, fn).is_closer = true
     return
   end
   local list = closers[handle]

@@ -26,7 +26,8 @@ struct app_part {
     bool has_started; // app:on_start has run, well or not
     bool has_failed;  // not well
     bool has_fallback, is_retired, is_closing, owns_vm;
-    bool is_ending; // luv's handles do not keep it alive any more
+    bool is_ending;    // luv's handles do not keep it alive any more
+    uint64_t ended_at; // ms: when it was made to end, over max_generations
 };
 
 struct channel_worker;

@@ -73,7 +73,7 @@ static void app_end(struct app_part *part)
     if (!part->is_ending || part->busy > 0 || part->is_closing) return;
     if (!vm || vm->phase == VM_ABANDONED || app_is_called(vm)) return;
     luv_close_handles(vm);
-    task_cancel_all(vm, false);
+    task_cancel_all(vm, TASK_SPARE_NONE);
 }
 
 void app_note_memory(struct app_host *host)
@@ -86,13 +86,16 @@ void app_note_memory(struct app_host *host)
     atomic_store_explicit(&host->server->vm_bytes[host->worker], bytes, memory_order_relaxed);
 }
 
+// What its streams owe (req:on_close) may wait as long as a stop of the server would.
 static void app_make_end(struct app_host *host, struct app_part *part)
 {
     if (!part->is_retired || !part->vm || part->vm->phase == VM_ABANDONED) return;
     part->is_ending = true;
+    if (!part->ended_at) part->ended_at = host->loop->now;
+    bool has_time = host->loop->now - part->ended_at < host->limits.drain;
     stream_lua_end_all(part->vm, &host->streams, true);
     channel_lua_end_all(part->vm);
-    task_cancel_all(part->vm, false);
+    task_cancel_all(part->vm, has_time ? TASK_SPARE_CLOSERS : TASK_SPARE_NONE);
 }
 
 // When more generations than max_generations are alive, the oldest must go.
@@ -132,7 +135,8 @@ static void app_retire(struct app_part *part)
     app_watch_retired(host);
     if (!part->vm || part->vm->phase == VM_ABANDONED) return;
     // What is kept across reloads has no reader left when the server stops.
-    task_cancel_all(part->vm, !atomic_load(&host->server->is_draining));
+    task_cancel_all(part->vm, atomic_load(&host->server->is_draining) ? TASK_SPARE_CLOSERS
+                                                                      : TASK_SPARE_SCOPED);
     stream_lua_end_all(part->vm, &host->streams, false);
     task_call(part->vm, "stop", 0, 0);
 }
@@ -170,7 +174,7 @@ void app_abort_all(struct app_host *host)
 {
     for (struct list *n = host->parts.next; n != &host->parts; n = n->next) {
         struct app_part *part = list_entry(n, struct app_part, node);
-        if (part->vm && part->vm->phase != VM_ABANDONED) task_cancel_all(part->vm, false);
+        if (part->vm && part->vm->phase != VM_ABANDONED) task_cancel_all(part->vm, TASK_SPARE_NONE);
     }
 }
 

@@ -225,15 +225,15 @@ void task_serve(struct vm *vm, struct exchange *x, uint32_t handler, int status,
     task_run(t, true);
 }
 
-bool task_call(struct vm *vm, const char *name, double a, double b)
+struct task *task_call(struct vm *vm, const char *name, double a, double b)
 {
     struct task *t;
-    if (vm_is_over(vm) || !(t = task_take(vm, TASK_NAMED))) return false;
+    if (vm_is_over(vm) || !(t = task_take(vm, TASK_NAMED))) return NULL;
     t->name = name;
     t->a = a;
     t->b = b;
     task_start_later(t);
-    return true;
+    return t;
 }
 
 // The task object is the first argument. May raise; NULL when there are too many tasks.
@@ -249,9 +249,10 @@ struct task *task_spawn(lua_State *L, struct vm *vm, bool is_detached)
     int ref = luaL_ref(L, LUA_REGISTRYINDEX);
     task_begin(t, TASK_CALL);
     t->object_ref = ref;
-    t->is_detached = is_detached;
+    t->is_detached = is_detached || (parent && parent->is_detached);
     if (parent && !is_detached) {
         t->parent = parent;
+        t->is_cancelled = parent->is_cancelled; // or a pcall would outlive it so
         list_append(&parent->children, &t->sibling);
         t->slot = parent->slot;
         if (t->slot && t->slot->x) list_append(&t->slot->tasks, &t->scoped);

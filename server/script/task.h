@@ -35,6 +35,7 @@ struct task {
     uint8_t state, kind;
     bool is_cancelled, is_detached, has_defers;
     bool is_kept;         // goes on when its generation is retired
+    bool is_closer;       // runs functions of req:on_close
     struct vm_slot *slot; // the exchange it belongs to, NULL when none
     struct exchange *x;   // TASK_REQUEST: what it has to answer; NULL once that is over
     uint32_t handler;     // TASK_REQUEST: where its function stands in VM_REF_HANDLERS
@@ -62,12 +63,12 @@ void task_serve(struct vm *vm, struct exchange *x, uint32_t handler, int status,
 // A coarse clock in milliseconds, for slices: costs a few nanoseconds.
 uint64_t task_clock(void);
 
-// Runs photon.door's function `name` (a literal) as a task of its own. False when there is no
+// Runs photon.door's function `name` (a literal) as a task of its own. NULL when there is no
 // memory.
-bool task_call(struct vm *vm, const char *name, double a, double b);
+struct task *task_call(struct vm *vm, const char *name, double a, double b);
 
-// Starts a task object of photon.task (the first argument) on the next turn. May raise; NULL when
-// there are too many tasks.
+// Starts a task object of photon.task (the first argument) on the next turn; one that a cancelled
+// task starts is cancelled, unless it is detached. May raise; NULL when there are too many tasks.
 struct task *task_spawn(lua_State *L, struct vm *vm, bool is_detached);
 
 // The running task when it may wait here. Raises otherwise (outside a task, at load, across a C
@@ -88,13 +89,17 @@ void task_wake(struct task *t);
 // it at once.
 void task_cancel(struct task *t);
 
-// What a request has spawned, when `t` answers it and has failed; detached tasks go on. Harmless for
-// other tasks.
+// What a request has spawned, when `t` answers it and has failed; detached tasks go on. Harmless
+// for other tasks.
 void task_cancel_spawned(struct task *t);
 
-// Cancels all tasks of the VM; only those that serve no exchange and are not kept when
-// `keep_scoped`.
-void task_cancel_all(struct vm *vm, bool keep_scoped);
+// Cancels all tasks of the VM but those that are spared.
+enum task_spared {
+    TASK_SPARE_NONE,
+    TASK_SPARE_CLOSERS, // the functions of req:on_close
+    TASK_SPARE_SCOPED,  // what serves an exchange, is kept, or was called by C
+};
+void task_cancel_all(struct vm *vm, enum task_spared spared);
 
 // The exchange of the slot is over: the functions of req:on_close run, and unless it was done
 // properly its tasks are cancelled.

@@ -60,20 +60,31 @@ void task_cancel_spawned(struct task *t)
     }
 }
 
-void task_cancel_all(struct vm *vm, bool keep_scoped)
+static bool task_is_spared(const struct task *t, enum task_spared spared)
+{
+    bool is_scoped = t->is_kept || (t->slot && t->slot->x) || t->kind != TASK_CALL;
+    return spared == TASK_SPARE_SCOPED ? is_scoped : spared == TASK_SPARE_CLOSERS && t->is_closer;
+}
+
+void task_cancel_all(struct vm *vm, enum task_spared spared)
 {
     // Cancelling frees nothing at once, so the list holds still.
     for (struct list *n = vm->tasks.next; n != &vm->tasks; n = n->next) {
         struct task *t = list_entry(n, struct task, node);
-        bool goes_on = t->is_kept || (t->slot && t->slot->x);
-        if (!(keep_scoped && (goes_on || t->kind != TASK_CALL))) task_cancel(t);
+        if (!task_is_spared(t, spared)) task_cancel(t);
     }
+}
+
+static void task_run_closers(struct vm_slot *slot)
+{
+    struct task *t = task_call(slot->vm, "closed", vm_slot_handle(slot), 0);
+    if (t) t->is_closer = true;
 }
 
 void task_scope_over(struct vm_slot *slot, bool is_done)
 {
     struct list scoped, *node;
-    if (slot->has_closers) task_call(slot->vm, "closed", vm_slot_handle(slot), 0);
+    if (slot->has_closers) task_run_closers(slot);
     list_init(&scoped);
     list_move_all(&scoped, &slot->tasks);
     while ((node = list_take(&scoped)) != NULL) {

@@ -78,7 +78,7 @@ void task_begin(struct task *t, enum task_kind kind)
     counters_add(&vm->counters->tasks, 1);
     list_init(&t->children);
     t->kind = (uint8_t)kind;
-    t->is_cancelled = t->is_detached = t->has_defers = t->is_kept = false;
+    t->is_cancelled = t->is_detached = t->has_defers = t->is_kept = t->is_closer = false;
     t->slot = NULL;
     t->x = NULL;
     t->parent = NULL;

@@ -128,7 +128,7 @@ static void testing_close(struct testing *t)
     bool is_quiet;
     loop_clock_thaw(&t->loop);
     testing_apps_abort(t);
-    task_cancel_all(t->vm, false);
+    task_cancel_all(t->vm, TASK_SPARE_NONE);
     is_quiet = testing_settle(t);
     t->vm->phase = VM_CLOSING;
     channel_lua_close(t->vm);

@@ -20,7 +20,7 @@ function ends.reset(s) s:reset() end
 
 function ends.half(s)
   s:finish()
-  gone[#gone + 1] = { socket = s, limit = socket.now() + 60, is_read = true }
+  gone[#gone + 1] = { socket = s, limit = socket.now() + socket.patience, is_read = true }
 end
 
 function ends.vanish(s)
@@ -49,7 +49,7 @@ function clients.sweep(is_over)
         local more = s:try_receive()
         s.received = ""
       until not more
-      if now > gone[i].limit then error("a half-closed connection is still open after a minute", 0) end
+      if now > gone[i].limit then error("a half-closed connection stays open", 0) end
     end
     if s.is_closed or now > gone[i].limit or (is_over and not gone[i].is_read) then
       s:close()

@@ -42,18 +42,16 @@ function Soak:get(name)
 end
 
 function Soak:metric(name)
-  return tonumber(self.server:get("/metrics").body:match("\nphoton_" .. name .. " (%S+)\n"))
+  return self.server:metric("photon_" .. name)
 end
 
--- Waits until fn() gives nil; raises what it gives for a minute.
-local function wait_for(fn)
-  local limit = socket.now() + 60
-  while true do
-    local problem = fn()
-    if not problem then return end
-    if socket.now() > limit then error(problem, 0) end
-    socket.sleep(0.05)
-  end
+-- Waits until fn() has nothing to complain of.
+local function wait_while(fn)
+  local problem
+  socket.eventually(function()
+    problem = fn()
+    return not problem
+  end, function() return problem end)
 end
 
 function Soak:add(client)
@@ -112,7 +110,7 @@ end
 function Soak:collect()
   self.collections = (self.collections or 0) + 1
   self:set("collect", self.collections)
-  wait_for(function()
+  wait_while(function()
     return self:get("collected." .. self.collections) < self.workers and "a worker does not collect its garbage"
   end)
 end
@@ -139,13 +137,13 @@ function Soak:quiesce()
   self:set("quiet", 1)
   for _, client in ipairs(self.list) do client:stop() end
   while clients.sweep(true) > 0 do socket.sleep(0.02) end
-  wait_for(function() return find_rest(self) end)
+  wait_while(function() return find_rest(self) end)
   self:reload()
-  wait_for(function()
+  wait_while(function()
     local is = self.server:get("/generation").body
     return is ~= tostring(self.generation) and ("generation %s serves, not %d"):format(is, self.generation)
   end)
-  wait_for(function() return find_rest(self) end)
+  wait_while(function() return find_rest(self) end)
   self:collect()
   local text = assert(io.open("/proc/" .. self.server.pid .. "/smaps_rollup")):read "*a"
   return { rss = tonumber(text:match "Rss:%s+(%d+)"), heap = self:metric "lua_heap_bytes" / 1024 }
