@@ -8,8 +8,8 @@ local ROUTES = 12 -- at most that many are shown, the busiest
 -- Counters that say that something went wrong, or met a limit.
 local TROUBLES = { "connections_refused", "accept_errors", "streams_refused", "channels_refused", "channel_gaps",
   "channel_slow_closed", "bad_requests", "limit_header", "limit_target", "limit_body", "timeout_header",
-  "timeout_body", "timeout_write", "lua_errors", "lua_slow", "lua_stopped", "vms_abandoned", "tasks_refused",
-  "log_dropped", "reload_failures" }
+  "timeout_body", "timeout_write", "lua_errors", "lua_slow", "lua_stopped", "vms_abandoned", "vms_full",
+  "tasks_refused", "log_dropped", "reload_failures" }
 
 local sample = {}
 
