@@ -63,6 +63,8 @@ local ways = {
     collectgarbage "restart" return "x"]], 200 },
   { "garbage beside much that lives", [[local t = {} for i = 1, 2000 do t[i] = ("x"):rep(1000) .. i end
     for i = 1, 1e5 do local _ = ("y"):rep(1000) .. i end return #t .. ""]], 200 },
+  { "garbage of code that is not compiled", [[jit.off(true, true) collectgarbage "stop"
+    for i = 1, 1e5 do local _ = ("x"):rep(1000) .. i end collectgarbage "restart" return "x"]], 200 },
   { "middleware", [[return "x"]], 500, scope = "g:use(eat)" },
   { "on_error", [[error "first"]], 500, scope = "g:on_error(eat)" },
 }

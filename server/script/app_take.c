@@ -163,6 +163,7 @@ void app_take_compiled(lua_State *L, struct app_part *part)
     int compiled = lua_gettop(L);
     bool is_first = g->numbers == NULL;
     if (is_first) app_take_settings(L, g, compiled);
+    vm_memory_relimit(part->vm);
     lua_settop(L, compiled);
     int handlers = app_handlers(L, part);
     lua_getfield(L, compiled, "fallback");

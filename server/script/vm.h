@@ -156,6 +156,9 @@ bool vm_trace_runs(lua_State *L);
 // LuaJIT's allocator behind a counter and the limit lua_memory; `data` is the VM.
 void *vm_allocate(void *data, void *ptr, size_t old_size, size_t new_size);
 
+// lua_memory has changed: what the collector is hurried at is found anew.
+void vm_memory_relimit(struct vm *vm);
+
 // After a slice, outside of Lua: the collector goes at its own pace again. True when the slice met
 // the limit: all garbage should be collected, so that the next one finds room.
 bool vm_memory_settle(struct vm *vm);

@@ -55,9 +55,14 @@ static void vm_hurry(struct vm *vm, size_t memory)
     vm_set_mark(vm, memory);
 }
 
+void vm_memory_relimit(struct vm *vm)
+{
+    vm->memory_mark = 0;
+}
+
 static void vm_pass_mark(struct vm *vm, size_t memory)
 {
-    vm_set_mark(vm, 0); // the limit is only known once the app has been loaded
+    vm_set_mark(vm, 0); // the limit may not have been known before
     if (memory > vm->memory_mark) vm_hurry(vm, memory);
 }
 
