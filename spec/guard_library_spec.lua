@@ -28,7 +28,7 @@ return app
 local STARTING = [[
 local photon = require "photon"
 local app = photon.app{ lua_budget = 0.2 }
-app:on_start(function() while true do end end)
+app:on_start(function() return (("a"):rep(40)):find(("a?"):rep(40) .. ("a"):rep(40)) end)
 app:get("/ok", function() return "ok" end)
 app:metrics("/metrics")
 return app

@@ -185,9 +185,10 @@ local function mess()
   uv.fs_stat("/", function() end)
 end
 app:get("/mess", function() mess() return "left open" end)
-app:get("/mess-and-loop", function() mess() while true do end end)
+local function loop() return (("a"):rep(40)):find(("a?"):rep(40) .. ("a"):rep(40)) end
+app:get("/mess-and-loop", function() mess() loop() end)
 app:get("/callback-loop", function()
-  uv.new_timer():start(1, 0, function() while true do end end)
+  uv.new_timer():start(1, 0, loop)
   photon.sleep(60)
 end)
 local ticks = photon.shared "ticks"

@@ -265,7 +265,7 @@ static void unknown_variables_are_told(void)
     char *bad[] = {"PHOTON_MAX_BODDY=1", "PHOTON_max_body=1", "PHOTON_FROBNICATE",
                    "PHOTON_ACESS_LOG=", "PHOTON_A\nB=1"};
     char *good[] = {"PHOTON_MAX_BODY=1", "PHOTON_ACCESS_LOG=true",
-                    "PHOTON_SAN=",       "PHOTON_LIBRARY=x",
+                    "PHOTON_SEED=1",     "PHOTON_LIBRARY=x",
                     "PHOTON=x",          "PHOTONS=x"};
     char *given[16] = {0}, **own = environ;
     size_t count = 0;
