@@ -3,6 +3,7 @@
 local ffi = require "ffi"
 local lib = require "spec.lib"
 local live = require "spec.live"
+local reader = require "spec.reader"
 local socket = require "spec.socket"
 
 local NGINX = "/usr/sbin/nginx"
@@ -74,10 +75,8 @@ local function start_nginx(folder, upstream, edit)
   return port, pid
 end
 
-local function get(port, target)
-  local client = assert(socket.connect(port))
-  client:send(("GET %s HTTP/1.1\r\nhost: photon.test\r\n\r\n"):format(target))
-  return client
+local function open(port, target)
+  return reader.open({ connect = function() return assert(socket.connect(port)) end }, target)
 end
 
 describe("behind nginx", function()
@@ -104,47 +103,48 @@ describe("behind nginx", function()
     socket.eventually(function() return server:get("/state/" .. name).body == value end, name .. " is " .. value)
   end
 
+  -- nginx makes chunks of its own, so that events are looked for in what they carry.
   local function read_one_by_one(client)
     for i = 1, 20 do
-      local text = ("data: %d\n\n"):format(i)
-      assert(client:comes(text), "no event " .. i)
-      assert.falsy(client.received:find(("data: %d\n"):format(i + 1), 1, true))
+      assert(client:wait(i), "no event " .. i)
+      assert.equal(tostring(i), client.events[i].data)
+      assert.equal(i, #client.events)
       server:request("POST", "/want/" .. i + 1)
     end
   end
 
   it("each event comes before the next one is made", function()
     start(function(config) return config end)
-    local client = get(port, "/events")
+    local client = open(port, "/events")
     read_one_by_one(client)
-    assert(client:comes "\r\n0\r\n\r\n")
-    client:close()
+    assert.is_true(client:has_ended())
+    client.socket:close()
   end)
 
   it("also over HTTP/1.0, where x-accel-buffering is not heeded but buffering is off", function()
     start(function(config)
       return (config:gsub("proxy_http_version 1.1;", "proxy_ignore_headers X-Accel-Buffering; proxy_buffering off;"))
     end)
-    local client = get(port, "/events")
+    local client = open(port, "/events")
     read_one_by_one(client)
-    client:close()
+    client.socket:close()
   end)
 
   it("a stream that breaks stays broken", function()
     start(function(config) return config end)
-    local client = get(port, "/broken")
-    assert(client:closes())
-    assert.truthy(client.received:find("data: one", 1, true))
-    assert.falsy(client.received:find("\r\n0\r\n\r\n", 1, true))
-    client:close()
+    local client = open(port, "/broken")
+    assert.is_false(client:has_ended())
+    assert.is_true(client.socket.is_closed)
+    assert.same({ "one" }, reader.datas(client.events))
+    client.socket:close()
   end)
 
   it("a client that leaves is noticed", function()
     start(function(config) return config end)
-    local client = get(port, "/endless")
-    assert(client:comes "here")
+    local client = open(port, "/endless")
+    assert.truthy(client:wait(1))
     assert.equal("0", server:get("/state/gone").body)
-    client:close()
+    client.socket:close()
     wait_for("gone", "1")
   end)
 end)

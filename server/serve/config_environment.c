@@ -11,8 +11,8 @@ static const char ENVIRONMENT_PREFIX[] = "PHOTON_";
 
 // What is read elsewhere: where the library is, how often a hostile build fails, and what the suite
 // tells its specs.
-static const char *const environment_others[] = {"LIBRARY",  "FAIL_RATE", "BUILD",
-                                                 "TEST_LIB", "CASES",     "SOAK", "SEED"};
+static const char *const environment_others[] = {"LIBRARY", "FAIL_RATE", "BUILD", "TEST_LIB",
+                                                 "CASES",   "SOAK",      "SEED"};
 
 // Whether the name is that of the option, in upper case.
 static bool environment_same(struct slice name, const char *option)
