@@ -8,17 +8,11 @@ enum { CHANNEL_ID_LINE = 4 + CHANNEL_ID + 2 }; // "id: ", the id, line end and b
 
 struct payload *channel_record_new(struct slice event, struct slice data)
 {
-    struct buf text = {0};
-    struct payload *record = NULL;
-    if (sse_write_data(&text, event, data)) {
-        size_t len = text.len - 1; // the blank line comes after the id
-        record = payload_new(len + CHANNEL_ID_LINE);
-        if (record) {
-            memcpy(payload_data(record), text.ptr, len);
-            record->len = len;
-        }
-    }
-    buf_reset(&text);
+    struct payload *record = payload_new(sse_data_room(event, data) + CHANNEL_ID_LINE);
+    if (!record) return NULL;
+    char *start = payload_data(record);
+    // The blank line comes after the id.
+    record->len = (size_t)(sse_put_data(start, event, data) - start) - 1;
     return record;
 }
 

@@ -113,17 +113,36 @@ bool sse_write(struct buf *to, const struct sse_event *e)
     return true;
 }
 
+static inline size_t sse_record_room(struct slice event, struct slice data, size_t first_line)
+{
+    size_t room = sse_lines_room(sse_data_name.len, data, first_line) + 1;
+    return event.len ? room + sse_event_name.len + event.len + 1 : room;
+}
+
+static inline char *sse_put_record(char *to, struct slice event, struct slice data,
+                                   size_t first_line)
+{
+    if (event.len) to = sse_put_field(to, sse_event_name, event);
+    to = sse_put_lines(to, sse_data_name, data, first_line);
+    *to++ = '\n';
+    return to;
+}
+
+size_t sse_data_room(struct slice event, struct slice data)
+{
+    return sse_record_room(event, data, sse_line_length(data));
+}
+
+char *sse_put_data(char *to, struct slice event, struct slice data)
+{
+    return sse_put_record(to, event, data, sse_line_length(data));
+}
+
 bool sse_write_data(struct buf *to, struct slice event, struct slice data)
 {
     size_t first_line = sse_line_length(data);
-    size_t room = sse_event_name.len + event.len + 2;
-    room += first_line == data.len ? data.len + sse_data_name.len + 1
-                                   : sse_lines_room(sse_data_name.len, data, first_line);
-    char *start = buf_reserve(to, room), *at = start;
+    char *start = buf_reserve(to, sse_record_room(event, data, first_line));
     if (!start) return false;
-    if (event.len) at = sse_put_field(at, sse_event_name, event);
-    at = sse_put_lines(at, sse_data_name, data, first_line);
-    *at++ = '\n';
-    to->len += (size_t)(at - start);
+    to->len += (size_t)(sse_put_record(start, event, data, first_line) - start);
     return true;
 }

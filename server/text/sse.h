@@ -22,4 +22,8 @@ bool sse_write(struct buf *to, const struct sse_event *e);
 // The common case, `data` with an optional event name; one reservation, one pass.
 bool sse_write_data(struct buf *to, struct slice event, struct slice data);
 
+// The same where the caller has the memory: how much at most, and the end of what was written.
+size_t sse_data_room(struct slice event, struct slice data);
+char *sse_put_data(char *to, struct slice event, struct slice data);
+
 #endif
