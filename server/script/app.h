@@ -28,6 +28,7 @@ struct app_part {
     bool has_fallback, is_retired, is_closing, owns_vm;
     bool is_ending;    // luv's handles do not keep it alive any more
     uint64_t ended_at; // ms: when it was made to end, over max_generations
+    bool ends_streams; // those that end at a reload have not all ended yet
 };
 
 struct channel_worker;

@@ -93,7 +93,7 @@ static void app_close_full(struct app_part *part)
     task_abandon_all(vm);
     channel_lua_abandon(vm);
     vm->phase = VM_CLOSING;
-    luv_close_handles(vm);
+    luv_close_handles(vm, UINT_MAX);
     offload_close(vm);
     app_answer_all(vm, "the app has filled its memory; try again");
     part->is_closing = part->is_retired = true;

@@ -18,9 +18,10 @@ unsigned luv_open_handles(const struct vm *vm);
 // request. It keeps its generation alive as it would keep a loop of libuv's.
 bool luv_is_busy(const struct vm *vm);
 
-// On the loop's thread: closes all handles and cancels all requests. In the phase VM_CLOSING no Lua
-// runs for them any more; done when luv_open_handles is 0, some turns later.
-void luv_close_handles(struct vm *vm);
+// On the loop's thread: closes `most` handles and cancels all requests; to be called again as long
+// as luv_open_handles, some turns later, is not 0. In the phase VM_CLOSING no Lua runs for them any
+// more.
+void luv_close_handles(struct vm *vm, unsigned most);
 
 // The same for a VM that was given up (VM_ABANDONED): its Lua state is not touched, now or later.
 void luv_abandon(struct vm *vm);

@@ -1,5 +1,6 @@
 // The end of luv's handles and requests without luv: at the end of a VM, and of one that is lost.
 #include <luv/lhandle.h>
+#include <limits.h>
 #include <stdlib.h>
 #include "base/mem.h"
 #include "script/luv_private.h"
@@ -52,18 +53,21 @@ static void on_closed(uv_handle_t *handle)
     free(handle);
 }
 
-void luv_close_handles(struct vm *vm)
+// From the end of the list on, where on_closed looks first.
+void luv_close_handles(struct vm *vm, unsigned most)
 {
     struct luv_state *state = vm->luv;
+    struct list *n;
 
     if (!state) return;
     mem_free(state->spare);
     state->spare = NULL;
-    for (struct list *n = state->handles.next; n != &state->handles; n = n->next) {
+    for (n = &state->handles; most > 0 && n->prev != &state->handles; most--) n = n->prev;
+    for (; n != &state->handles; n = n->next) {
         uv_handle_t *handle = list_entry(n, struct luv_owned, node)->handle;
         if (!uv_is_closing(handle)) uv_close(handle, on_closed);
     }
-    for (struct list *n = state->requests.next; n != &state->requests; n = n->next) {
+    for (n = state->requests.next; n != &state->requests; n = n->next) {
         uv_cancel(list_entry(n, struct luv_request, node)->req);
     }
 }
@@ -177,7 +181,7 @@ void luv_abandon(struct vm *vm)
         silence_handle(handle);
         if (uv_is_closing(handle)) handle->close_cb = on_closed;
     }
-    luv_close_handles(vm);
+    luv_close_handles(vm, UINT_MAX);
     while ((node = list_take(&state->requests)) != NULL) {
         silence_request(list_entry(node, struct luv_request, node)->req);
         state->count--;

@@ -32,6 +32,7 @@ static void metrics_lua_set_gauges(lua_State *L, const struct server *s)
     metrics_lua_set(L, "workers", g.workers);
     metrics_lua_set(L, "generations", g.generations);
     metrics_lua_set(L, "generation", g.generation);
+    metrics_lua_set(L, "reload_pause_seconds", g.reload_pause);
     metrics_lua_set(L, "uptime", g.uptime);
 }
 

@@ -296,19 +296,26 @@ static int stream_lua_drop(lua_State *L)
     return 0;
 }
 
-void stream_lua_end_all(struct vm *vm, struct stream_host *host, bool every)
+// What has been looked at goes to the end, so that the next call goes on where this one stopped.
+bool stream_lua_end_some(struct vm *vm, struct stream_host *host, bool every, unsigned most)
 {
     struct list ending, *node;
+    bool is_done;
     list_init(&ending);
     list_move_all(&ending, &host->streams);
-    while ((node = list_take(&ending)) != NULL) {
+    while (most > 0 && (node = list_take(&ending)) != NULL) {
         struct stream *s = list_entry(node, struct stream, node);
         struct stream_owner *o = s->owner;
         list_append(&host->streams, node);
-        if (!o || o->slot->vm != vm || !(every || s->spec.reconnects)) continue;
+        if (s->is_ended || !o || o->slot->vm != vm || !(every || s->spec.reconnects)) continue;
         if (o->slot->server) task_cancel(o->slot->server);
         stream_end(s, -1);
+        most--;
     }
+    is_done = list_is_empty(&ending);
+    list_move_all(&ending, &host->streams);
+    list_move_all(&host->streams, &ending);
+    return is_done;
 }
 
 void stream_lua_open(lua_State *L, struct vm *vm)

@@ -12,8 +12,9 @@ void stream_lua_open(lua_State *L, struct vm *vm);
 // FFI.
 void stream_lua_open_append(lua_State *L, struct vm *vm);
 
-// Ends streams of this VM cleanly: at a reload those that want their clients to come again, or
-// every one when the generation must go. Their tasks are cancelled.
-void stream_lua_end_all(struct vm *vm, struct stream_host *host, bool every);
+// Ends up to `most` streams of this VM cleanly: at a reload of those that want their clients to
+// come again, or of all when the generation must go. Their tasks are cancelled. True when none is
+// left.
+bool stream_lua_end_some(struct vm *vm, struct stream_host *host, bool every, unsigned most);
 
 #endif

@@ -185,10 +185,13 @@ static void task_run(struct task *t, bool is_beginning)
     if (vm_memory_settle(vm)) task_collect_garbage(vm);
 }
 
+// However many are ready (a reload may cancel thousands), the loop serves its clients in between: a
+// round ends at the coarse clock's next tick, after some milliseconds at most.
 static void task_on_turn(struct loop_turn *turn)
 {
     struct vm *vm = list_entry(turn, struct vm, turn);
     struct list round, *node;
+    uint64_t began = task_clock();
     list_init(&round);
     list_move_all(&round, &vm->ready);
     while ((node = list_take(&round)) != NULL) {
@@ -197,7 +200,12 @@ static void task_on_turn(struct loop_turn *turn)
         t->wait_data = NULL;
         task_run(t, is_beginning);
         if (vm_is_over(vm)) return;
+        if (task_clock() != began) break;
     }
+    if (list_is_empty(&round)) return;
+    list_move_all(&round, &vm->ready);
+    list_move_all(&vm->ready, &round);
+    loop_next_turn(vm->loop, turn);
 }
 
 // A task that has not run yet is marked by wait_data pointing to itself.

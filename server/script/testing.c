@@ -133,7 +133,7 @@ static void testing_close(struct testing *t)
     t->vm->phase = VM_CLOSING;
     channel_lua_close(t->vm);
     offload_close(t->vm);
-    luv_close_handles(t->vm);
+    luv_close_handles(t->vm, UINT_MAX);
     if (!testing_settle(t) || !is_quiet) return;
     testing_apps_free(t);
     testing_channels_free(t, 0);

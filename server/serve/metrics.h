@@ -68,6 +68,7 @@ struct metrics_gauges {
     uint64_t vm_bytes;
     unsigned workers, generations, generation; // alive, and the number of the current one
     double uptime;                             // seconds
+    double reload_pause;                       // seconds
     const char *version;
 };
 

@@ -116,6 +116,9 @@ static bool metrics_write_gauges(struct buf *to, const struct metrics_gauges *g)
            metrics_write_gauge(to, "generations", "loads of the app that are alive",
                                g->generations) &&
            metrics_write_gauge(to, "generation", "number of the load that serves", g->generation) &&
+           metrics_write_gauge(to, "reload_pause_seconds",
+                               "CPU time that reloads have kept a worker's loop at once, at most",
+                               g->reload_pause) &&
            metrics_write_gauge(to, "uptime_seconds", "time since the start", g->uptime) &&
            metrics_head(to, "build_info", "gauge", "the version that runs") &&
            buf_append_slice(to, SLICE("photon_build_info{version=\"")) &&

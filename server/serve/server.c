@@ -22,6 +22,7 @@ struct metrics_gauges server_gauges(const struct server *s)
         .generations = atomic_load_explicit(&s->generations, memory_order_relaxed),
         .generation = atomic_load_explicit(&s->generation, memory_order_relaxed),
         .uptime = (double)(uv_hrtime() - s->started) / 1e9,
+        .reload_pause = (double)atomic_load_explicit(&s->reload_pause, memory_order_relaxed) / 1e9,
         .version = SERVER_VERSION,
     };
     for (unsigned i = 0; i < s->worker_count; i++)

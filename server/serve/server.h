@@ -21,6 +21,7 @@ struct server {
     _Atomic uint32_t streams;                      // open streams of all workers
     _Atomic uint64_t vm_bytes[SERVER_MAX_WORKERS]; // Lua heap of each worker's living VMs
     _Atomic unsigned generations, generation;
+    _Atomic uint64_t reload_pause; // nanoseconds, the longest
     _Atomic bool is_draining;
     uint64_t started; // uv_hrtime
 };
