@@ -89,6 +89,17 @@ describe("an event stream", function()
     assert.same({ nil, "closed" }, results.closed)
   end)
 
+  it("does not time out because the machine was held up", function()
+    run = function(stream)
+      photon.sleep(0.02)
+      os.execute "sleep 0.3" -- nothing moves meanwhile
+      for _ = 1, 3 do photon.sleep(0.001) end
+      stream:send "late"
+    end
+    local s = client:sse "/s"
+    assert.equal("late", s:next(0.25).data)
+  end)
+
   it("gives several at once", function()
     run = function(stream)
       for i = 1, 3 do stream:send(i) end
