@@ -91,6 +91,20 @@ describe("middleware", function()
     assert.is_nil(status)
   end)
 
+  it("cannot break the server by what it writes into a response", function()
+    for _, value in ipairs { "x", 3, true, print, {}, { spec = {} }, { spec = 1, fn = print } } do
+      for _, name in ipairs { "headers", "body", "status", "stream", "error" } do
+        local res = get(function(req, inner)
+          local reply = inner(req)
+          reply[name] = value
+        end)
+        assert.truthy(res.status >= 200, name)
+      end
+    end
+    assert.equal("x", get(function(req, inner) inner(req).stream = { spec = {} } end).body)
+    assert.equal(500, get(function(req, inner) inner(req).headers = "x" end).status)
+  end)
+
   it("is an error when it neither answers nor calls inner, or calls it twice", function()
     assert.equal(500, get(function() end).status)
     assert.equal(500, get(function(req, inner) inner(req) inner(req) end).status)

@@ -71,7 +71,7 @@ describe("an event stream", function()
       local other = { math.huge }
       for i = 1, 300 do
         results[i] = { stream:send "x" }
-        results[300 + i] = { stream.send(i % 2 == 0 and other or nil, "x") }
+        results[300 + i] = { stream.send(other, "x") }
       end
       results.nothing = { pcall(stream.send, stream) }
       results.two = { pcall(stream.send, stream, "event", nil) }

@@ -65,6 +65,7 @@ end
 local ROUTE_SPEC = { "max_body", "summary", "description" }
 
 local function check_names(name, given, known)
+  if type(given) ~= "table" then refuse("%s takes a table of options, got %s", name, show(given)) end
   local is_known = {}
   for _, each in ipairs(known) do is_known[each] = true end
   for each in pairs(given) do

@@ -9,7 +9,7 @@ local response = require "photon.response"
 local task = require "photon.task"
 local wait = require "photon.wait"
 
-local error, ipairs, pairs, tostring, type = error, ipairs, pairs, tostring, type
+local error, ipairs, pairs, pcall, tostring, type = error, ipairs, pairs, pcall, tostring, type
 local getinfo = debug.getinfo
 
 local M = {}
@@ -57,7 +57,7 @@ local function open(name, options)
 end
 
 local function refuse_conflict(name, here, there)
-  error(("photon.channel %q has other options at %s than at %s"):format(name, here, there), 0)
+  error(("%s: photon.channel %q has other options than at %s"):format(here, name, there), 0)
 end
 
 local function refuse(name, why, level)
@@ -124,6 +124,12 @@ end
 -- id options.before. nil and a message when that id is not one of the channel.
 function Channel:history(options)
   options = options or {}
+  if type(options) ~= "table" then error("channel:history takes a table of options, not " .. type(options), 2) end
+  for name in pairs(options) do
+    if name ~= "last" and name ~= "before" then
+      error(("channel:history: there is no option %s; there are last and before"):format(tostring(name)), 2)
+    end
+  end
   local last = options.last or 100
   if type(last) ~= "number" or last < 0 or last % 1 ~= 0 then
     error("channel:history: last is a number of events", 2)
@@ -206,12 +212,14 @@ end
 -- fn(member, info) runs when somebody is there who was not, in whatever worker. What the app's files
 -- and app:on_start ask for runs in one worker of the server. Returns what has :stop().
 function Channel:on_join(fn)
-  return add_hook(self, fn, false, "channel:on_join")
+  local hook = add_hook(self, fn, false, "channel:on_join")
+  return hook
 end
 
 -- The same when the last connection of a member has gone.
 function Channel:on_leave(fn)
-  return add_hook(self, fn, true, "channel:on_leave")
+  local hook = add_hook(self, fn, true, "channel:on_leave")
+  return hook
 end
 
 -- Called by C when there is news for a hook.
@@ -235,7 +243,7 @@ function M.start(is_first_worker)
     if channel then
       places[channel], newest[name] = each.place, channel
     elseif why == "conflict" then
-      core.log.error(("photon.channel %q has other options at %s than elsewhere"):format(name, each.place))
+      core.log.error(("%s: photon.channel %q has other options than elsewhere"):format(each.place, name))
     end
   end
   local list = pending
@@ -303,42 +311,56 @@ local function serve(subscription, spec, _, headers)
   core.channel_subscribe(subscription.list, spec, headers, subscription.member, subscription.info)
 end
 
-local function read_presence(options)
+-- What is wrong with what the function of an app:subscribe has returned, with the place of that function.
+local function refuse_admission(fn, format, ...)
+  local info = getinfo(fn, "S")
+  error(("the function of app:subscribe at %s:%d returned %s"):format(info.short_src, info.linedefined,
+    format:format(...)), 0)
+end
+
+local function read_member(fn, member)
+  if type(member) == "number" then return ("%.14g"):format(member) end
+  if member ~= nil and (type(member) ~= "string" or member == "") then
+    refuse_admission(fn, "%s as a member, which is a string or a number",
+      member == "" and "an empty string" or "a " .. type(member))
+  end
+  return member
+end
+
+local function read_presence(fn, options)
   if options == nil then return nil, nil end
   if type(options) ~= "table" then
-    error("an app:subscribe function returns a channel and a table { member =, info = }, not " .. type(options), 0)
+    refuse_admission(fn, "a %s beside its channel, which takes a table { member =, info = }", type(options))
   end
   for name in pairs(options) do
     if name ~= "member" and name ~= "info" then
-      error(("an app:subscribe function returned an unknown %s beside its channel"):format(tostring(name)), 0)
+      refuse_admission(fn, "an unknown %s beside its channel; there are member and info", tostring(name))
     end
   end
-  local member = options.member
-  if type(member) == "number" then member = ("%.14g"):format(member) end
-  if member ~= nil and (type(member) ~= "string" or member == "") then
-    error("the member of a channel is a string or a number, not " .. tostring(member), 0)
-  end
-  return member, options.info ~= nil and core.json.encode(options.info) or nil
+  local member = read_member(fn, options.member)
+  if options.info == nil then return member, nil end
+  local ok, info = pcall(core.json.encode, options.info)
+  if not ok then refuse_admission(fn, "an info that is no JSON: %s", info) end
+  return member, info
 end
 
--- The reply that makes a request a subscriber. `options` as the function of app:subscribe gives them.
-function M.subscription(spec, list, options)
-  local member, info = read_presence(options)
+-- The reply that makes a request a subscriber.
+function M.subscription(spec, list, member, info)
   return response.make_special(spec, { serve = serve, list = list, member = member, info = info })
 end
 
-local function read_admission(spec, value, options)
+local function read_admission(spec, fn, value, options)
   local list = M.list(value)
-  if list then return M.subscription(spec, list, options) end
+  if list then return M.subscription(spec, list, read_presence(fn, options)) end
   local is_reply = type(value) == "table" and getmetatable(value) -- a redirect for instance
   if is_reply then return value, options end
-  error("an app:subscribe function returns a channel, a list of channels or a photon response, not "
-    .. (type(value) == "table" and "this table" or tostring(value)), 0)
+  refuse_admission(fn, "%s; a channel, a list of channels or a photon response is needed",
+    type(value) == "string" and ("%q"):format(value) or type(value) == "table" and "another table" or tostring(value))
 end
 
 -- A handler that asks fn(req) for the channel.
 function M.admit(spec, fn)
-  return function(req) return read_admission(spec, fn(req)) end
+  return function(req) return read_admission(spec, fn, fn(req)) end
 end
 
 return M

@@ -133,7 +133,7 @@ return function(app)
   collect(out, app, {}, "")
   trust_proxies(app)
   out.seen = nil
-  out.settings = app.settings
+  out.settings, out.place = app.settings, app.place
   out.fallback = compile_fallback(app)
   return out
 end

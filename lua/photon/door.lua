@@ -6,6 +6,7 @@ local core = require "photon.core"
 local task = require "photon.task"
 local wait = require "photon.wait"
 
+require "photon.chain"
 require "photon.finalizer"
 require "photon.load"
 require "photon.stream"

@@ -19,7 +19,10 @@ end
 -- Gives the channel the log of its options, at load too: what is wrong with the file is told before
 -- anything is served. True; or nil and a message.
 function M.attach(channel, options)
-  return outcome(core.channel_attach(channel, options.log, options[1], options[2], options[3], options[4]))
+  local ok, why = outcome(core.channel_attach(channel, options.log, options[1], options[2], options[3], options[4]))
+  if ok then return ok end
+  local advice = why:find "No such file or directory$" and "; make its folder, or name another log" or ""
+  return nil, "its log cannot be used: " .. why .. advice
 end
 
 -- publish(data), publish(event, data): the id; or nil and a message. Where the channel has a log, the

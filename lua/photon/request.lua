@@ -6,7 +6,7 @@ local response = require "photon.response"
 local task = require "photon.task"
 local wait = require "photon.wait"
 
-local error, rawget, rawset = error, rawget, rawset
+local error, rawget, rawset, type = error, rawget, rawset, type
 local body_read = core.body_read
 
 local BODY = 2 -- the field that keeps the body once it was read; the handle is field 1
@@ -60,6 +60,7 @@ end
 -- The whole body as a string; waits until it has arrived. Raises 413, 408, 400 or 415. nil and
 -- "closed" when the exchange is over.
 function methods.body(req)
+  if type(req) ~= "table" then error("req:body is called with a colon", 2) end
   while true do
     local body = rawget(req, BODY)
     if body then return body end
@@ -102,7 +103,7 @@ end
 
 -- fn runs when the exchange is over, however it ended.
 function methods.on_close(req, fn)
-  return task.on_close(req[1], fn)
+  task.on_close(req[1], fn)
 end
 
 return methods

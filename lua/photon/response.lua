@@ -7,7 +7,7 @@ local suggest = require "photon.suggest"
 local setmetatable, type, error = setmetatable, type, error
 local response_meta, problem_meta = core.response_meta, core.problem_meta
 local fields_meta, failure_meta = core.fields_meta, core.failure_meta
-local lower, find = string.lower, string.find
+local lower, find, floor = string.lower, string.find, math.floor
 
 local M = {}
 
@@ -109,7 +109,20 @@ local STREAM_SPEC = { "heartbeat", "retry", "buffer", "max_duration", "headers",
 local STREAM_KINDS = { heartbeat = "number", retry = "number", buffer = "number", max_duration = "number",
   headers = "table", detach = "boolean", reload = "string", type = "string",
   compress = "boolean" }
+-- The least of each number; those that must be whole.
+local STREAM_LEAST = { heartbeat = 0, retry = 0, buffer = 1, max_duration = 0 }
+local STREAM_WHOLE = { retry = true, buffer = true }
 M.stream_spec = STREAM_SPEC
+
+local function find_wrong_number(spec)
+  for name, least in pairs(STREAM_LEAST) do
+    local value = spec[name]
+    if value ~= nil and not (value >= least and (not STREAM_WHOLE[name] or value == floor(value))) then
+      return ("%s in the spec of a stream is a %snumber from %d up, not %s"):format(name,
+        STREAM_WHOLE[name] and "whole " or "", least, tostring(value))
+    end
+  end
+end
 
 local function find_wrong(spec)
   local known = {}
@@ -129,6 +142,7 @@ local function find_wrong(spec)
   if spec.reload and spec.reload ~= "finish" and spec.reload ~= "reconnect" then
     return 'reload in the spec of a stream is "finish" or "reconnect"'
   end
+  return find_wrong_number(spec)
 end
 
 local function stream_headers(spec)
@@ -137,8 +151,10 @@ local function stream_headers(spec)
     ["cache-control"] = "no-store, no-transform",
     ["x-accel-buffering"] = "no",
   }, fields_meta)
-  local ok, problem = core.fields(spec.headers or {})
-  if not ok then return nil, problem end
+  for _, each in ipairs { { ["content-type"] = spec.type }, spec.headers or {} } do
+    local ok, problem = core.fields(each)
+    if not ok then return nil, problem end
+  end
   for name, value in pairs(spec.headers or {}) do headers[name] = value end
   return headers
 end
@@ -163,7 +179,9 @@ end
 
 function M.stream(spec, fn)
   if type(spec) == "function" and fn == nil then spec, fn = {}, spec end
-  if type(spec) ~= "table" then error("photon.stream: the spec is a table, not " .. type(spec), 2) end
+  if type(spec) ~= "table" then
+    error("photon.stream takes a function, or a spec and a function, not " .. type(spec), 2)
+  end
   if type(fn) ~= "function" then error("photon.stream takes a function, not " .. type(fn), 2) end
   local made, wrong = M.make_stream(spec, fn)
   return made or error("photon.stream: " .. wrong, 2)

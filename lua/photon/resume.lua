@@ -9,10 +9,13 @@ local wait = require "photon.wait"
 
 require "photon.channel" -- which completes the methods of channels
 
-local error, ipairs, pcall, setmetatable, type, xpcall = error, ipairs, pcall, setmetatable, type, xpcall
+local error, ipairs, pairs, pcall, setmetatable = error, ipairs, pairs, pcall, setmetatable
+local tostring, type, xpcall = tostring, type, xpcall
 local publish, traceback = core.channel_methods.publish, core.traceback
 
 local FAILED = { message = "the answer could not be completed" }
+
+local EVENT = { event = true, data = true, comment = true, id = true, retry = true }
 
 -- What fn is given in place of a stream.
 local Producer = {}
@@ -42,6 +45,11 @@ end
 
 function Producer:event(fields)
   if type(fields) ~= "table" then error("stream:event takes a table, not " .. type(fields), 2) end
+  for name in pairs(fields) do
+    if not EVENT[name] then
+      error(("stream:event: an event has no %s, but event, data, comment"):format(tostring(name)), 2)
+    end
+  end
   if fields.id ~= nil then error("stream:event: the ids of a stream with resume are those of its channel", 2) end
   if fields.retry ~= nil then error("stream:event: retry of a stream with resume stands in its spec", 2) end
   if fields.data == nil then return self:flush() end

@@ -29,7 +29,7 @@ local function render_body(body, options)
     return body, "text/plain; charset=utf-8"
   end
   if type(body) ~= "table" then
-    return nil, ("the body is a string or a table, got a %s"):format(type(body))
+    return nil, ("the body is a string or a table, not %s"):format(type(body))
   end
   local ok, text = pcall(core.json.encode, body)
   if not ok then return nil, text end
@@ -41,7 +41,11 @@ local function check_options(options)
   if status ~= nil and (type(status) ~= "number" or status % 1 ~= 0 or status < 200 or status > 599) then
     return "status is an integer from 200 to 599"
   end
-  if options.type ~= nil and type(options.type) ~= "string" then return "type is a string" end
+  if options.type ~= nil then
+    if type(options.type) ~= "string" then return "type is a string" end
+    local ok, wrong = core.fields { ["content-type"] = options.type }
+    if not ok then return wrong end
+  end
   if options.headers ~= nil and type(options.headers) ~= "table" then return "headers are a table" end
   if options.middleware ~= nil and type(options.middleware) ~= "boolean" then
     return "middleware is true or false"

@@ -4,6 +4,7 @@
 local core = require "photon.core"
 local wait = require "photon.wait"
 
+local error, getmetatable, pairs, tostring = error, getmetatable, pairs, tostring
 local select, type, unpack, xpcall = select, type, unpack, xpcall
 local traceback = core.traceback
 
@@ -72,6 +73,11 @@ end
 -- request ends with it, unless it is detached.
 function M.spawn(options, fn, ...)
   if type(options) == "table" then
+    for name in pairs(options) do
+      if name ~= "detached" then
+        error(("photon.spawn: there is no option %s; did you mean detached?"):format(tostring(name)), 2)
+      end
+    end
     check_function(fn, "photon.spawn", 2)
     return start(options.detached and true or false, fn, ...)
   end
@@ -80,8 +86,13 @@ function M.spawn(options, fn, ...)
   return start(false, options, fn, ...)
 end
 
+local function check_task(self, name)
+  if getmetatable(self) ~= Task then error(("task:%s is called with a colon, on a task"):format(name), 3) end
+end
+
 -- Ends the task: its present wait raises photon.cancelled, and so does every later one.
 function Task:cancel()
+  check_task(self, "cancel")
   core.cancel(self[1], self[2])
 end
 
@@ -89,6 +100,7 @@ Task.stop = Task.cancel
 
 -- Waits for the end of the task: true and what its function returned, or nil and the error.
 function Task:join()
+  check_task(self, "join")
   if core.current() == self[1] then error("a task cannot wait for its own end", 2) end
   while not self.is_done do
     core.park("task:join")
@@ -131,7 +143,9 @@ end
 -- Runs fn every `seconds`, the next pause beginning when it returns. An error is logged and does not
 -- end it; :stop() does.
 function M.every(seconds, fn)
-  check_seconds(seconds, "photon.every", 2)
+  if type(seconds) ~= "number" or seconds <= 0 or seconds ~= seconds then
+    error("photon.every takes a number of seconds above 0, not " .. tostring(seconds), 2)
+  end
   check_function(fn, "photon.every", 2)
   return start(false, run_every, seconds, fn)
 end

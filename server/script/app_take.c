@@ -114,7 +114,8 @@ static void app_take_settings(lua_State *L, struct generation *g, int compiled)
         }
         if (!config_apply_setting(g->server->config, &g->limits, lua_tostring(L, -2), value, error,
                                   sizeof error)) {
-            luaL_error(L, "photon.app: %s", error);
+            struct slice place = app_text(L, compiled, "place");
+            luaL_error(L, "%s: photon.app: %s", place.ptr ? place.ptr : "?", error);
         }
     }
     lua_pop(L, 1);

@@ -101,7 +101,12 @@ void channel_lua_abandon(struct vm *vm)
 
 static struct channel_handle *channel_lua_handle(lua_State *L, int index)
 {
-    struct channel_handle *h = luaL_checkudata(L, index, CHANNEL_TYPE);
+    struct channel_handle *h = luaL_testudata(L, index, CHANNEL_TYPE);
+    if (!h)
+        luaL_error(L,
+                   "the methods of a channel are called with a colon: channel:publish(…), not "
+                   "with a %s",
+                   luaL_typename(L, index));
     if (!h->object.ch) luaL_error(L, "the app of this channel has ended");
     return h;
 }

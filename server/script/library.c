@@ -2,7 +2,6 @@
 
 #include <lauxlib.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +43,18 @@ void library_locate(void)
 const char *library_root(void)
 {
     return library_path[0] ? library_path : NULL;
+}
+
+bool library_owns(const char *source)
+{
+    size_t len = strlen(library_path);
+    if (*source++ != '@') return false;
+    if (len > 0) { // root/photon.lua, root/lua/photon/…
+        if (strncmp(source, library_path, len) != 0 || source[len] != '/') return false;
+        source += len + 1;
+        if (strncmp(source, "lua/", 4) == 0) source += 4;
+    }
+    return strncmp(source, "photon/", 7) == 0 || strcmp(source, "photon.lua") == 0;
 }
 
 static int library_load_file(lua_State *L, const char *name)

@@ -4,6 +4,7 @@
 #define PHOTON_SCRIPT_LIBRARY_H
 
 #include <lua.h>
+#include <stdbool.h>
 
 // Finds out where the library is, from the path of the binary. Once, before any VM is made.
 // PHOTON_LIBRARY in the environment names another root.
@@ -11,6 +12,9 @@ void library_locate(void);
 
 // The directory that holds photon.lua, NULL when the embedded library is used.
 const char *library_root(void);
+
+// Whether a function's source (lua_Debug) is one of photon's own modules.
+bool library_owns(const char *source);
 
 // Puts the searcher for photon and photon.* before all others, and cjson among the preloaded.
 // May raise.

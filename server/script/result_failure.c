@@ -1,7 +1,9 @@
 #include "script/result_kinds.h"
 
+#include <stdio.h>
 #include "base/log.h"
 #include "script/guard.h"
+#include "script/library.h"
 #include "serve/router.h"
 
 // tostring may run an app's __tostring, which may fail.
@@ -46,11 +48,42 @@ static void result_restore_message(lua_State *L, struct vm *vm, int value)
     lua_replace(L, value);
 }
 
+// How long the message's place is, when that is the line of this frame; 0 else.
+static size_t result_place_length(const char *text, const lua_Debug *ar)
+{
+    char place[LUA_IDSIZE + 16];
+    int len = snprintf(place, sizeof(place), "%s:%d: ", ar->short_src, ar->currentline);
+    return strncmp(text, place, (size_t)len) == 0 ? (size_t)len : 0;
+}
+
+// An error that the library has raised is told of the line of the app that called it: the message
+// is, the traceback has both.
+static void result_place_message(lua_State *L, int value)
+{
+    lua_Debug ar;
+    size_t len, skip = 0;
+    if (lua_type(L, value) != LUA_TSTRING) return;
+    const char *text = lua_tolstring(L, value, &len);
+    for (int level = 1; lua_getstack(L, level, &ar); level++) {
+        lua_getinfo(L, "Sl", &ar);
+        if (ar.currentline <= 0) continue; // C
+        if (!library_owns(ar.source)) break;
+        if (!skip) skip = result_place_length(text, &ar);
+        ar.currentline = 0;
+    }
+    if (!skip || ar.currentline <= 0) return;
+    lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+    lua_pushlstring(L, text + skip, len - skip);
+    lua_concat(L, 2);
+    lua_replace(L, value);
+}
+
 void result_make_failure(lua_State *L, struct vm *vm, const char *trace)
 {
     int value = lua_gettop(L);
     if (result_kind_of(L, vm, value) == RESULT_FAILURE) return;
     result_restore_message(L, vm, value);
+    if (!trace) result_place_message(L, value);
     lua_createtable(L, 0, 4);
     lua_pushvalue(L, value);
     result_push_message(L);

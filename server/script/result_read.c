@@ -29,6 +29,17 @@ static void outcome_add(struct outcome *o, struct slice name, struct slice value
     o->headers.items[o->headers.count++] = (struct header){name, value};
 }
 
+// Replaces a function that photon.chain has made, on top of the stack, by the app's own in it.
+static void result_find_origin(lua_State *L, struct vm *vm)
+{
+    lua_rawgeti(L, LUA_REGISTRYINDEX, vm->refs[VM_REF_ORIGINS]);
+    if (!lua_istable(L, -1)) lua_newtable(L);
+    lua_insert(L, -2);
+    while (lua_pushvalue(L, -1), lua_rawget(L, -3), lua_isfunction(L, -1)) lua_remove(L, -2);
+    lua_pop(L, 1);
+    lua_remove(L, -2);
+}
+
 // Pushes `the function at app.lua:12` for messages: what returned the values.
 static void result_push_place(lua_State *L, struct vm *vm, int function)
 {
@@ -42,6 +53,7 @@ static void result_push_place(lua_State *L, struct vm *vm, int function)
             lua_remove(L, -2);
         }
     }
+    if (lua_isfunction(L, -1)) result_find_origin(L, vm);
     if (!lua_isfunction(L, -1) || !lua_getinfo(L, ">S", &ar)) {
         lua_pushliteral(L, "the handler");
         return;
@@ -58,18 +70,24 @@ static bool result_refuse(lua_State *L, struct vm *vm, const struct returned *r,
     return false;
 }
 
-// The second result. Only a whole number within bounds is a status.
+// Only a whole number within bounds is a status.
+static bool result_take_status(lua_State *L, int index, struct outcome *o)
+{
+    int type = lua_type(L, index);
+    lua_Number n = lua_tonumber(L, index);
+    if (type == LUA_TNIL || type == LUA_TNONE) return true;
+    if (type != LUA_TNUMBER || n < 200 || n > 599 || n != (int)n) return false;
+    o->status = (int)n;
+    return true;
+}
+
+// The second result.
 static bool result_read_status(lua_State *L, struct vm *vm, const struct returned *r,
                                struct outcome *o)
 {
-    int index = r->first + 1, type = lua_type(L, index);
-    lua_Number n = lua_tonumber(L, index);
-    if (type == LUA_TNIL || type == LUA_TNONE) return true;
-    if (type != LUA_TNUMBER || n < 200 || n > 599 || n != (int)n)
-        return result_refuse(L, vm, r, index,
-                             "its second value; a status is an integer from 200 to 599");
-    o->status = (int)n;
-    return true;
+    return result_take_status(L, r->first + 1, o) ||
+           result_refuse(L, vm, r, r->first + 1,
+                         "its second value; a status is an integer from 200 to 599");
 }
 
 static bool result_add_own_headers(lua_State *L, struct vm *vm, const struct returned *r, int index,
@@ -145,12 +163,24 @@ static bool result_read_body_field(lua_State *L, struct vm *vm, const struct ret
     }
 }
 
+// What photon.stream and the like have put into a response: { spec =, fn = }.
+static bool result_is_stream(lua_State *L, int index)
+{
+    lua_pushliteral(L, "spec");
+    lua_rawget(L, index);
+    lua_pushliteral(L, "fn");
+    lua_rawget(L, index);
+    bool is_stream = lua_istable(L, -2) && (lua_isfunction(L, -1) || lua_istable(L, -1));
+    lua_pop(L, 2);
+    return is_stream;
+}
+
 // Fields that stand for more than text: a stream, and the error behind a reply.
 static void result_read_marks(lua_State *L, int index, struct outcome *o)
 {
     lua_pushliteral(L, "stream");
     lua_rawget(L, index);
-    if (lua_istable(L, -1)) o->stream = lua_gettop(L);
+    if (lua_istable(L, -1) && result_is_stream(L, lua_gettop(L))) o->stream = lua_gettop(L);
     lua_pushliteral(L, "error");
     lua_rawget(L, index);
     if (lua_istable(L, -1)) o->error = lua_gettop(L);
@@ -162,8 +192,9 @@ static bool result_read_response(lua_State *L, struct vm *vm, const struct retur
     luaL_checkstack(L, 12, "response");
     lua_pushliteral(L, "status");
     lua_rawget(L, index);
-    struct returned own = {.first = lua_gettop(L) - 1, .function = r->function};
-    if (!result_read_status(L, vm, &own, o)) return false;
+    if (!result_take_status(L, lua_gettop(L), o))
+        return result_refuse(L, vm, r, lua_gettop(L),
+                             "the status of a response; it is an integer from 200 to 599");
     if (!result_read_status(L, vm, r, o)) return false; // one returned beside it wins
     bool ok = kind == RESULT_PROBLEM ? result_read_problem(L, vm, r, index, o)
                                      : result_read_body_field(L, vm, r, index, o);
@@ -171,7 +202,11 @@ static bool result_read_response(lua_State *L, struct vm *vm, const struct retur
     if (kind == RESULT_RESPONSE) result_read_marks(L, index, o);
     lua_pushliteral(L, "headers");
     lua_rawget(L, index);
-    return lua_isnil(L, -1) || result_add_own_headers(L, vm, r, lua_gettop(L), o);
+    if (lua_isnil(L, -1)) return true;
+    if (!lua_istable(L, -1))
+        return result_refuse(L, vm, r, lua_gettop(L),
+                             "the headers of a response; they are a table");
+    return result_add_own_headers(L, vm, r, lua_gettop(L), o);
 }
 
 static bool result_read_nothing(lua_State *L, struct vm *vm, const struct returned *r,

@@ -95,8 +95,8 @@ static int lua_dict(lua_State *L)
 
     if (lua_type(L, 1) != LUA_TSTRING) return luaL_error(L, "photon.shared takes a name");
     name.ptr = lua_tolstring(L, 1, &name.len);
-    if (name.len > SHARED_MAX_NAME) {
-        return luaL_error(L, "a name of photon.shared has at most %d bytes", SHARED_MAX_NAME);
+    if (name.len == 0 || name.len > SHARED_MAX_NAME) {
+        return luaL_error(L, "a name of photon.shared has 1 to %d bytes", SHARED_MAX_NAME);
     }
     d = shared_open(name, vm->limits->shared_memory);
     if (!d) return push_result(L, SHARED_FULL);

@@ -38,6 +38,8 @@ static int stream_closed(lua_State *L)
 // The open stream of the object at index 1, NULL when it is over.
 static struct stream *stream_arg(lua_State *L)
 {
+    if (!lua_istable(L, 1))
+        luaL_error(L, "the methods of a stream are called with a colon: stream:send(…)");
     struct vm_slot *slot = vm_slot_arg(L, vm_of(L), 1);
     return slot ? slot->stream : NULL;
 }
@@ -118,6 +120,7 @@ static int stream_lua_send(lua_State *L)
     if (!s) return stream_closed(L);
     data = stream_data_arg(L, has_event ? 3 : 2, "stream:send");
     if (s->spec.type == STREAM_NDJSON) {
+        if (has_event) return luaL_error(L, "stream:send takes one value, a line of its own");
         vm_of(L)->scratch.len = 0;
         const char *error = json_encode(L, 2, &vm_of(L)->scratch);
         if (error) return luaL_error(L, "stream:send: %s", error);
@@ -133,27 +136,6 @@ static int stream_lua_send(lua_State *L)
         if (wrong) return luaL_error(L, "stream:send: %s", wrong);
     }
     return stream_written(L, s, stream_send(s, event, data), "stream:send");
-}
-
-static void stream_read_event(lua_State *L, struct sse_event *e)
-{
-    e->retry = -1;
-    if (stream_field(L, "event")) e->event = stream_name_arg(L, -1, "event");
-    if ((e->has_id = stream_field(L, "id"))) e->id = stream_name_arg(L, -1, "id");
-    if ((e->has_comment = stream_field(L, "comment"))) {
-        e->comment = stream_name_arg(L, -1, "comment");
-    }
-    if (stream_field(L, "retry")) {
-        double retry = lua_tonumber(L, -1);
-        if (lua_type(L, -1) != LUA_TNUMBER || retry < 0 || retry > 1e15 ||
-            retry != (int64_t)retry) {
-            luaL_error(L, "retry is a whole number of milliseconds");
-        }
-        e->retry = (int64_t)retry;
-    }
-    if ((e->has_data = stream_field(L, "data"))) {
-        e->data = stream_data_arg(L, lua_gettop(L), "stream:event");
-    }
 }
 
 // stream:event{ event =, data =, id =, retry =, comment = }

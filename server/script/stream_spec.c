@@ -52,6 +52,43 @@ bool stream_field(lua_State *L, const char *name)
     return !lua_isnil(L, -1);
 }
 
+// A misspelt name would be lost without a word.
+static void stream_check_names(lua_State *L)
+{
+    static const char *const names[] = {"event", "data", "id", "retry", "comment"};
+    for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
+        const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "number";
+        unsigned i = 0;
+        while (i < 5 && strcmp(name, names[i]) != 0) i++;
+        if (i == 5) {
+            luaL_error(L, "stream:event: an event has no %s, but event, data, id, retry, comment",
+                       name);
+        }
+    }
+}
+
+void stream_read_event(lua_State *L, struct sse_event *e)
+{
+    stream_check_names(L);
+    e->retry = -1;
+    if (stream_field(L, "event")) e->event = stream_name_arg(L, -1, "event");
+    if ((e->has_id = stream_field(L, "id"))) e->id = stream_name_arg(L, -1, "id");
+    if ((e->has_comment = stream_field(L, "comment"))) {
+        e->comment = stream_name_arg(L, -1, "comment");
+    }
+    if (stream_field(L, "retry")) {
+        double retry = lua_tonumber(L, -1);
+        if (lua_type(L, -1) != LUA_TNUMBER || retry < 0 || retry > 1e15 ||
+            retry != (int64_t)retry) {
+            luaL_error(L, "retry is a whole number of milliseconds");
+        }
+        e->retry = (int64_t)retry;
+    }
+    if ((e->has_data = stream_field(L, "data"))) {
+        e->data = stream_data_arg(L, lua_gettop(L), "stream:event");
+    }
+}
+
 static double stream_spec_number(lua_State *L, const char *name, double otherwise, double least)
 {
     double value;

@@ -19,6 +19,9 @@ struct slice stream_name_arg(lua_State *L, int index, const char *what);
 // VM's scratch). `what` names the caller in errors.
 struct slice stream_data_arg(lua_State *L, int index, const char *what);
 
+// Reads the fields of the table at index 2; texts are borrowed from it. Unknown ones are errors.
+void stream_read_event(lua_State *L, struct sse_event *e);
+
 // Reads the spec table at index 2 (nil: the defaults). Texts are borrowed from it.
 void stream_read_spec(lua_State *L, struct stream_spec *spec);
 

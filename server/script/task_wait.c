@@ -235,11 +235,12 @@ static int task_lua_time(lua_State *L)
     return 2;
 }
 
-// set_ref(name, value): tells C a value that photon.wait has made
+// set_ref(name, value): tells C a value that Lua has made
 static int task_lua_set_ref(lua_State *L)
 {
-    static const char *const names[] = {"cancelled", "wait", "closed", NULL};
-    static const enum vm_ref refs[] = {VM_REF_CANCELLED, VM_REF_WAIT, VM_REF_CLOSED};
+    static const char *const names[] = {"cancelled", "wait", "closed", "origins", NULL};
+    static const enum vm_ref refs[] = {VM_REF_CANCELLED, VM_REF_WAIT, VM_REF_CLOSED,
+                                       VM_REF_ORIGINS};
     int which = luaL_checkoption(L, 1, NULL, names);
     lua_settop(L, 2);
     vm_of(L)->refs[refs[which]] = luaL_ref(L, LUA_REGISTRYINDEX);

@@ -43,6 +43,7 @@ enum vm_ref {
     VM_REF_CANCELLED, // task: photon.cancelled
     VM_REF_WAIT,      // task: what a waiting coroutine yields
     VM_REF_CLOSED,    // task: the text "closed"
+    VM_REF_ORIGINS,   // result: the app's function in each that photon.chain has made
     VM_REF_STREAM,    // stream: metatable of streams
     VM_REF_FIELDS,    // result: metatable of header tables
     VM_REF_PAGE,      // result: photon.page, the error page of --watch
