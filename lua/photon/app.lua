@@ -17,15 +17,25 @@ Scope.__index = Scope
 local App = setmetatable({}, Scope)
 App.__index = App
 
--- `app.lua:12`, the line of the app that is calling us.
-local function place()
-  for level = 2, 200 do
-    local info = debug.getinfo(level, "Sl")
+local names = {} -- of files, by their sources
+
+local function file_name(info)
+  local name = names[info.source]
+  if not name then
+    name = info.source:match "^@%.?/?(.*)$" or info.short_src
+    if info.source:sub(1, 2) == "@/" then name = info.source:sub(2) end
+    names[info.source] = name
+  end
+  return name
+end
+
+-- `app.lua:12`, the line of the app that is calling us: at `level` or further out.
+local function place(level)
+  for at = level or 2, 200 do
+    local info = debug.getinfo(at, "Sl")
     if not info then break end
     if info.what ~= "C" and info.source ~= OWN_SOURCE and info.currentline > 0 then
-      local file = info.source:match "^@%.?/?(.*)$" or info.short_src
-      if info.source:sub(1, 2) == "@/" then file = info.source:sub(2) end
-      return file .. ":" .. info.currentline
+      return file_name(info) .. ":" .. info.currentline
     end
   end
   return "?"
@@ -62,10 +72,12 @@ local function check_pattern(scope, name, pattern)
   end
 end
 
+local NO_SPEC = {}
 local ROUTE_SPEC = { "max_body", "summary", "description" }
 
 local function check_names(name, given, known)
   if type(given) ~= "table" then refuse("%s takes a table of options, got %s", name, show(given)) end
+  if next(given) == nil then return end
   local is_known = {}
   for _, each in ipairs(known) do is_known[each] = true end
   for each in pairs(given) do
@@ -93,7 +105,7 @@ end
 
 -- The last two arguments of a registration: [spec,] handler.
 local function read_handler(name, spec, handler, signature)
-  if handler == nil and type(spec) ~= "table" then spec, handler = {}, spec end
+  if handler == nil and type(spec) ~= "table" then spec, handler = NO_SPEC, spec end
   if type(spec) ~= "table" then
     refuse("%s takes an options table before its handler, got %s (middleware goes into app:use)", name, show(spec))
   end
@@ -110,7 +122,7 @@ local function add_route(scope, name, method, pattern, spec, handler)
   check_pattern(scope, name, pattern)
   spec, handler = read_handler(name, spec, handler, "function(req)")
   check_names(name, spec, ROUTE_SPEC)
-  add(scope, { kind = "lua", method = method, pattern = pattern, place = place(), handler = handler,
+  add(scope, { kind = "lua", method = method, pattern = pattern, place = place(4), handler = handler,
     max_body = read_max_body(name, spec) })
 end
 
