@@ -23,6 +23,21 @@ app:get("/seen", function(req) return seen[req.query.name] or "nothing" end)
 app:get("/plain", function() wait "plain" return "reply" end)
 app:sse("/stream", function(stream) stream:send "x" wait "stream" end)
 app:sse("/detached", { detach = true }, function(stream) stream:send "x" wait "detached" end)
+-- It does not look at what send returns; detached it goes on after thousands in vain.
+local function produce(name)
+  return function(stream)
+    seen[name] = "waits"
+    photon.defer(function() if seen[name] == "waits" then seen[name] = "cancelled" end end)
+    local count, in_vain = 0, 0
+    while in_vain < 5000 do
+      if not stream:send(count) then in_vain = in_vain + 1 end
+      count = count + 1
+    end
+    seen[name] = "finished"
+  end
+end
+app:sse("/producer", produce "producer")
+app:sse("/tireless", { detach = true }, produce "tireless")
 app:get("/late", function()
   wait "late"
   return photon.stream(function(stream)
@@ -95,6 +110,14 @@ describe("a client that goes", function()
     s:reset()
     go "detached"
     becomes("detached", "finished")
+  end)
+
+  it("cancels a producer that sends in vain, and not one that is detached", function()
+    for name, what in pairs { producer = "cancelled", tireless = "finished" } do
+      ask(name)
+      s:reset()
+      becomes(name, what)
+    end
   end)
 
   it("ends a stream or a subscription that begins after that", function()

@@ -22,11 +22,13 @@ struct stream_owner {
     struct task *waiter;
 };
 
-// A loop that does not look at what send returns would never end.
+// A loop that does not look at what send returns would never end. Who is detached has other work to
+// end than telling its client; an endless loop of that kind meets lua_budget.
 static int stream_closed(lua_State *L)
 {
     struct vm *vm = vm_of(L);
-    if (++vm->closed_calls > STREAM_CLOSED_CALLS) {
+    bool goes_on = vm->current && vm->current->is_detached;
+    if (!goes_on && ++vm->closed_calls > STREAM_CLOSED_CALLS) {
         lua_rawgeti(L, LUA_REGISTRYINDEX, vm->refs[VM_REF_CANCELLED]);
         return lua_error(L);
     }
