@@ -21,6 +21,7 @@ app:get("/garbage", function() local t = {} while true do t[#t + 1] = ("x"):rep(
 app:get("/waits", function() photon.sleep(600) return "late" end)
 app:get("/holds", function()
   local mine = {}
+  collectgarbage()
   pcall(function() while true do mine[#mine + 1] = ("x"):rep(1000) .. #mine end end)
   photon.sleep(0.01)
   return "let go of " .. type(mine)

@@ -70,6 +70,7 @@ static void vm_pass_mark(struct vm *vm, size_t memory)
 static void vm_note_low(struct vm *vm)
 {
     vm->memory_low = vm->memory;
+    if (!vm_memory_is_short(vm)) vm->full_rounds = 0;
     vm_set_mark(vm, vm->memory);
 }
 
