@@ -70,7 +70,6 @@ static void vm_pass_mark(struct vm *vm, size_t memory)
 static void vm_note_low(struct vm *vm)
 {
     vm->memory_low = vm->memory;
-    if (!vm_memory_is_short(vm)) vm->full_rounds = 0;
     vm_set_mark(vm, vm->memory);
 }
 
@@ -147,6 +146,7 @@ void *vm_allocate(void *data, void *ptr, size_t old_size, size_t new_size)
     if (made || new_size == 0) vm->memory += new_size - old_size;
     if (vm->memory > vm->memory_peak) vm->memory_peak = vm->memory;
     if (vm->memory < vm->memory_low) vm_note_low(vm);
+    if (vm->full_rounds > 0 && !vm_memory_is_short(vm)) vm->full_rounds = 0;
     return made;
 }
 
