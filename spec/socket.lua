@@ -32,8 +32,8 @@ local CHUNK = 262144
 
 -- `patience` is how long, in seconds, specs wait for what must come: only a failing one waits that long,
 -- however slow the machine or the build is.
-local socket = { reading = POLLIN, writing = POLLOUT, patience = 60 }
-if build.is_sanitized or build.is_hostile then socket.patience = 180 end
+local socket = { reading = POLLIN, writing = POLLOUT, patience = 120 }
+if build.is_sanitized or build.is_hostile then socket.patience = 300 end
 
 local Socket = {}
 
