@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "base/log.h"
 #include "base/mem.h"
@@ -118,6 +119,19 @@ static void watch_add_tree(struct watch *w, const char *path, int depth)
     if (dir) closedir(dir);
 }
 
+// What the server writes itself into the folder: its output or its log, if they are sent there. A
+// reload that is logged would ask for the next one.
+static bool watch_is_own(const char *path)
+{
+    struct stat file, own;
+    if (stat(path, &file) != 0) return false;
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fstat(fd, &own) == 0 && own.st_dev == file.st_dev && own.st_ino == file.st_ino)
+            return true;
+    }
+    return false;
+}
+
 static void watch_take_event(struct watch *w, const struct inotify_event *event)
 {
     char path[PATH_MAX];
@@ -142,7 +156,7 @@ static void watch_take_event(struct watch *w, const struct inotify_event *event)
     }
     bool counts = folder->is_tree && watch_names_is_source(event->name);
     if (counts && !w->is_tree) counts = strstr(event->name, ".lua") != NULL;
-    if (counts || watch_names_have(&w->loaded, path)) watch_stir(w);
+    if (watch_names_have(&w->loaded, path) || (counts && !watch_is_own(path))) watch_stir(w);
 }
 
 static void watch_read(struct watch *w)

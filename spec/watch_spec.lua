@@ -181,6 +181,20 @@ describe("--watch", function()
     end
   end)
 
+  it("does not take its own log for a change", function()
+    local function app(text)
+      return ("local app = require('photon').app()\napp:static('/', %q)\nreturn app\n"):format(text)
+    end
+    server:stop()
+    server = live.start { source = app "first", flags = "--watch" } -- its log lies beside its app
+    assert.equal("file", lfs.attributes(server.folder .. "/log", "mode"))
+    for i = 1, 2 do
+      local before = count_reloads()
+      at_once(put, server.folder .. "/app.lua", app("saved " .. i))
+      assert.equal(1, reloads_until("saved " .. i, before))
+    end
+  end)
+
   it("says in the end that a file is missing", function()
     os.remove(folder .. "/routes.lua")
     assert.truthy(server:has_logged "reload failed, the old code serves on: ")
