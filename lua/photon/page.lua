@@ -32,10 +32,13 @@ local function excerpt(path, line)
   return #out > 0 and table.concat(out, "\n") or nil
 end
 
--- The first place of the message or the traceback whose file can be read.
+local OWN_FOLDER = debug.getinfo(1, "S").source:match "^@(.*/)" or "?"
+
+-- The first place of the message or the traceback whose file can be read and is not the library's.
 local function source(failure)
-  for path, line in (failure.message .. "\n" .. failure.trace):gmatch "([^%s:<>']+):(%d+):" do
-    local lines = excerpt(path, tonumber(line))
+  for path, line in (failure.message .. "\n" .. failure.trace):gmatch "([^%s:<>']+):(%d+):?" do
+    local is_own = path:sub(1, #OWN_FOLDER) == OWN_FOLDER
+    local lines = not is_own and excerpt(path, tonumber(line))
     if lines then return ("<h2>%s:%s</h2><pre>%s</pre>"):format(escape(path), line, lines) end
   end
   return ""

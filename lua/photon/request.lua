@@ -89,7 +89,7 @@ function methods.json(req)
       .. (given and given ~= "" and given or "of an unknown type")), 0)
   end
   local value, message = core.json.decode(body)
-  if message then refuse(400, "the body is not valid JSON: " .. message) end
+  if message then refuse(400, "the body is " .. message) end
   return value
 end
 
