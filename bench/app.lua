@@ -56,11 +56,11 @@ app:post("/news/:count", function(req)
   for _ = 1, tonumber(req.params.count) do publish() end
 end)
 
--- Publishes for so many seconds, ten times a second.
+-- Publishes for so many seconds, twice a second.
 app:post("/news/for/:seconds", function(req)
-  for _ = 1, 10 * tonumber(req.params.seconds) do
+  for _ = 1, 2 * tonumber(req.params.seconds) do
     publish()
-    photon.sleep(0.1)
+    photon.sleep(0.5)
   end
 end)
 

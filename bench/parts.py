@@ -117,7 +117,7 @@ def silent(options):
                 samples.append((photon.resident_mb(), sockets_mb()))
             results.setdefault(("10,000 subscribers", name), []).append(report(reader, bool(extra)))
             kept.setdefault(name, []).append([samples[0], samples[1], samples[-1]])
-    print_delays("Channel, an event of 1 KB each 100 ms, from publishing to readable", results)
+    print_delays("Channel, an event of 1 KB each 500 ms, from publishing to readable", results)
     for name, rounds in kept.items():
         told = [" -> ".join(f"{statistics.median(r[at][which] for r in rounds):.1f}" for at in range(3))
                 for which in (0, 1)]
