@@ -1,8 +1,8 @@
 """The parts of bench/run. Each starts the servers that it compares, and prints a table."""
-import os, re, resource, statistics, subprocess, sys, threading, time
+import os, re, resource, signal, statistics, subprocess, sys, threading, time
 
-from measuring import (CLIENT_CPUS, check_equal, get, interleave, on_cpus, post, raw_reply, stream_events, table,
-                       wrk_requests)
+from measuring import (CLIENT_CPUS, check_equal, get, interleave, measure, on_cpus, post, raw_reply, stream_events,
+                       table, wrk_requests)
 from servers import start_bare, start_peers, start_photon
 
 
@@ -164,4 +164,35 @@ def memory(options):
         print(line)
 
 
-ALL = {part.__name__: part for part in (requests, streams, lone, fanout, silent, subscribers, memory)}
+def metric(server, name):
+    return float(re.search(rf"^{name} (\S+)$", get(server.port, "/metrics")[1].decode(), re.M).group(1))
+
+
+def reload(options):
+    """What reloads cost the worker's loop while clients ask; one that fails ends the benchmark."""
+    photon, results = start_photon(options), []
+    load = threading.Thread(target=lambda: results.append(measure(
+        photon, ["wrk", "-t1", "-c32", "-d5", f"http://127.0.0.1:{photon.port}/users/7"], wrk_requests)))
+    load.start()
+    count = 0
+    while load.is_alive():
+        photon.process.send_signal(signal.SIGHUP)
+        count += 1
+        while metric(photon, "photon_reloads_total") < count:
+            time.sleep(0.01)
+        time.sleep(0.5)
+    if not results:
+        sys.exit("bench: a request has failed")
+    print(f"\n{count} reloads under load, no request failed ({results[0][3]:.0f}/s); the loop was kept for "
+          f"{metric(photon, 'photon_reload_pause_seconds') * 1000:.3f} ms of CPU at most")
+    photon.stop()
+
+
+def router(options):
+    """Lookups in tables of 10 to 10,000 routes."""
+    print()
+    subprocess.run([client(options, "router")], check=True)
+
+
+ALL = {part.__name__: part for part in (requests, streams, lone, fanout, silent, subscribers, memory, reload,
+                                        router)}
