@@ -9,12 +9,19 @@
 
 enum { CONN_LINGER_MS = 2000, CONN_LINGER_BYTES = 1 << 20 };
 
+static int conn_socket_error(const struct conn *c)
+{
+    int error = 0;
+    socklen_t len = sizeof(error);
+    return getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 ? error : 0;
+}
+
 static void conn_on_poll(uv_poll_t *poll, int status, int events)
 {
     struct conn *c = list_entry(poll, struct conn, poll);
     loop_refresh(c->loop);
     if (status < 0) { // POLLERR: libuv has stopped polling
-        conn_end(c, CONN_RESET);
+        conn_fail(c, conn_socket_error(c));
         return;
     }
     if (events & UV_WRITABLE) conn_write_on(c);
@@ -108,6 +115,11 @@ void conn_end(struct conn *c, enum conn_end how)
     uv_close((uv_handle_t *)&c->poll, conn_on_closed);
     close(c->fd);
     c->fd = -1;
+}
+
+void conn_fail(struct conn *c, int error)
+{
+    conn_end(c, error == ETIMEDOUT ? CONN_STALLED : CONN_RESET);
 }
 
 void conn_close(struct conn *c)

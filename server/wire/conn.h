@@ -24,8 +24,8 @@ struct peer {
 enum conn_end {
     CONN_CLOSED, // by us
     CONN_EOF,    // the peer is gone after its end of file
-    CONN_RESET,  // the peer reset it, or TCP_USER_TIMEOUT ran out
-    CONN_STALLED // write_timeout
+    CONN_RESET,  // the peer reset it
+    CONN_STALLED // write_timeout: the peer took nothing, or acknowledged nothing (TCP_USER_TIMEOUT)
 };
 
 // Seam: conn to protocol.
@@ -53,12 +53,14 @@ struct conn {
     struct buf in;      // bytes not taken yet
     struct buf out;     // staged and unsent bytes; out.ptr[0..out_sent) have gone
     size_t out_sent;
-    size_t queued;          // bytes in `pieces`
-    struct timer stall;     // runs while there is a backlog, and while lingering
-    struct loop_turn news;  // carries conn_poke to the next turn
-    uint32_t max_in;        // reading stops when `in` holds that many
-    uint32_t write_timeout; // milliseconds without progress of a backlog; 0: for ever
-    uint32_t linger_left;   // bytes that may still be dropped
+    size_t queued;               // bytes in `pieces`
+    struct timer stall;          // runs while there is a backlog, and while lingering
+    struct loop_turn news;       // carries conn_poke to the next turn
+    uint32_t max_in;             // reading stops when `in` holds that many
+    uint32_t write_timeout;      // milliseconds without progress of a backlog; 0: for ever
+    uint64_t sent, acknowledged; // bytes so far; the latter when it was looked at last
+    uint64_t progress_at;        // loop->now when that had changed
+    uint32_t linger_left;        // bytes that may still be dropped
     struct peer peer;
     int fd;
     uint8_t events; // what is polled for now
@@ -66,6 +68,7 @@ struct conn {
     bool is_read_stopped, is_eof;
     bool is_hung_up;    // RDHUP was noticed while reading was stopped
     bool is_blocked;    // the socket is full; its drain goes on writing
+    bool is_watched;    // since it was full, until all is acknowledged: `stall` looks for progress
     bool is_delivering; // inside on_bytes
     bool is_lingering;  // closing gracefully
     bool is_shut;       // our end of file has been sent

@@ -13,6 +13,9 @@ void conn_watch(struct conn *c);
 // Begins the close; the first reason stays.
 void conn_end(struct conn *c, enum conn_end how);
 
+// The socket has failed with that errno.
+void conn_fail(struct conn *c, int error);
+
 // The socket is readable; the peer hung up while reading is stopped; kept bytes are due again.
 void conn_read(struct conn *c);
 void conn_hang_up(struct conn *c);

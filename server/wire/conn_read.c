@@ -89,7 +89,7 @@ static bool conn_read_once(struct conn *c)
     if (size == 0 || c->is_closing) return false;
     ssize_t len = recv(c->fd, c->loop->read_buffer, size, 0);
     if (len < 0) {
-        if (errno != EAGAIN && errno != EINTR) conn_end(c, CONN_RESET);
+        if (errno != EAGAIN && errno != EINTR) conn_fail(c, errno);
         return false;
     }
     if (len == 0) {

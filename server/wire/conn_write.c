@@ -2,6 +2,9 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include "base/mem.h"
 
@@ -9,6 +12,7 @@ enum {
     CONN_COPY = 4096,     // parts of payloads up to that size are copied rather than shared
     CONN_GATHER = 64,     // pieces in one write
     CONN_COMPACT = 32768, // sent bytes that may stand before unsent ones in `out`
+    CONN_LOOKS = 4,       // for progress in a write_timeout
 };
 
 // What waits before `out`: a part of a payload, or an older `out`, whose memory it owns.
@@ -95,21 +99,70 @@ static void conn_consume(struct conn *c, size_t len)
     }
 }
 
-static void conn_on_stall(struct timer *stall)
+// Progress ----------------------------------------------------------------------------------------
+
+// TCP_USER_TIMEOUT finds a peer that acknowledges nothing, but it also ends one that reads slowly
+// and never lets the window open wide. So while a socket is full we look ourselves whether anything
+// of what it holds is taken, however little.
+
+static void conn_on_look(struct timer *stall);
+
+static uint64_t conn_acknowledged(const struct conn *c)
 {
-    conn_end(list_entry(stall, struct conn, stall), CONN_STALLED);
+    int held = 0;
+    return ioctl(c->fd, SIOCOUTQ, &held) == 0 ? c->sent - (uint64_t)held : c->sent;
 }
 
-// After a write: what it calls for. Only bytes that the kernel took count as progress.
+static void conn_limit_silence(struct conn *c, uint32_t ms)
+{
+    setsockopt(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)); // other sockets have none
+}
+
+static void conn_look_later(struct conn *c)
+{
+    uint64_t due = c->progress_at + c->write_timeout - c->loop->now;
+    uint64_t step = c->write_timeout / CONN_LOOKS + 1;
+    timer_start(c->loop, &c->stall, due < step ? due : step, conn_on_look);
+}
+
+static void conn_note_progress(struct conn *c, uint64_t acknowledged)
+{
+    c->acknowledged = acknowledged;
+    c->progress_at = c->loop->now;
+}
+
+static void conn_on_look(struct timer *stall)
+{
+    struct conn *c = list_entry(stall, struct conn, stall);
+    uint64_t now = conn_acknowledged(c);
+    if (now != c->acknowledged) conn_note_progress(c, now);
+    if (now == c->sent && !c->is_blocked) {
+        c->is_watched = false;
+        conn_limit_silence(c, c->write_timeout);
+    } else if (c->loop->now - c->progress_at >= c->write_timeout) {
+        conn_end(c, CONN_STALLED);
+    } else {
+        conn_look_later(c);
+    }
+}
+
+// The socket is full; it has taken some bytes before that, or the watch is to begin.
+static void conn_watch_progress(struct conn *c)
+{
+    if (!c->is_watched) conn_limit_silence(c, 0);
+    c->is_watched = true;
+    conn_note_progress(c, conn_acknowledged(c));
+    conn_look_later(c);
+}
+
+// After a write: what it calls for.
 static void conn_settle(struct conn *c, size_t sent)
 {
     c->is_blocked = conn_backlog(c) > 0;
-    if (!c->is_blocked) {
-        timer_stop(&c->stall);
-        if (c->is_lingering) conn_linger(c);
-    } else if (c->write_timeout && (sent || !timer_is_running(&c->stall))) {
-        timer_start(c->loop, &c->stall, c->write_timeout, conn_on_stall);
-    }
+    if (!c->is_blocked && c->is_lingering)
+        conn_linger(c);
+    else if (c->is_blocked && c->write_timeout && (sent || !c->is_watched))
+        conn_watch_progress(c);
     conn_watch(c);
 }
 
@@ -137,7 +190,10 @@ static ssize_t conn_send(struct conn *c, struct iovec *parts, size_t count)
                    : sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (sent < 0 && errno == EINTR);
     if (sent < 0 && errno == EAGAIN) return 0;
-    if (sent < 0) conn_end(c, CONN_RESET);
+    if (sent < 0)
+        conn_fail(c, errno);
+    else
+        c->sent += (uint64_t)sent;
     return sent;
 }
 
