@@ -123,7 +123,10 @@ static inline char *sse_put_record(char *to, struct slice event, struct slice da
                                    size_t first_line)
 {
     if (event.len) to = sse_put_field(to, sse_event_name, event);
-    to = sse_put_lines(to, sse_data_name, data, first_line);
+    if (first_line == data.len) // as most are
+        to = sse_put_field(to, sse_data_name, data);
+    else
+        to = sse_put_lines(to, sse_data_name, data, first_line);
     *to++ = '\n';
     return to;
 }
