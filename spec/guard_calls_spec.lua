@@ -36,7 +36,7 @@ local WAYS = {
   { "a finalizer of cdata",
     [[require("ffi").gc(require("ffi").new "int[1]", spin) collectgarbage() collectgarbage()]] },
   { "a finalizer, at a step of the collector",
-    [[getmetatable(newproxy(true)).__gc = spin while true do local _ = { {} } end]] },
+    [[getmetatable(newproxy(true)).__gc = spin while true do collectgarbage("step", 100) end]] },
   { "a metatype", [[return require("ffi").metatype("struct { int guard_calls; }", { __index = spin })().x]] },
   { "jit.attach", [[jit.attach(spin, "bc") load "return 1"]] },
   { "jit.attach to traces", [[jit.attach(spin, "trace") local n = 0 for i = 1, 1e6 do n = n + i end]] },

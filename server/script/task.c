@@ -82,32 +82,37 @@ static int task_push_signal(struct task *t, bool is_beginning)
     return 2;
 }
 
-#ifdef PHOTON_HOSTILE
-static int task_collect_all(lua_State *L)
+static void task_abandon(struct vm *vm)
 {
-    lua_gc(L, LUA_GCCOLLECT, 0);
-    return 0;
+    vm_abandon(vm);
+    if (vm->on_abandoned) vm->on_abandoned(vm);
 }
-#endif
 
-// What a hostile build does at each crossing: what is not anchored dies now, not some day. A big heap
-// (that of specs holds all of busted) is spared most of it, or the suite would take an hour.
+// A full collection, under guard: false when a finalizer has raised, or has cost the VM.
+static bool task_collect_all(struct vm *vm)
+{
+    lua_rawgeti(vm->L, LUA_REGISTRYINDEX, vm->refs[VM_REF_COLLECT]);
+    int status = guard_pcall(vm->guard, vm->L, 0, 0, 0, vm->limits->lua_budget);
+    if (status == GUARD_ABANDONED) {
+        task_abandon(vm);
+        return false;
+    }
+    lua_settop(vm->L, 0);
+    return status == 0;
+}
+
+// What a hostile build does at each crossing: what is not anchored dies now, not some day. A big
+// heap (that of specs holds all of busted) is spared most of it, or the suite would take an hour.
 static void task_collect(struct vm *vm)
 {
 #ifdef PHOTON_HOSTILE
     enum { BIG = 2 * 1024 * 1024, SPARED = 64 };
     static _Thread_local unsigned crossings;
     if (vm->memory > BIG && ++crossings % SPARED) return;
-    if (lua_cpcall(vm->L, task_collect_all, NULL) != 0) lua_settop(vm->L, 0);
+    task_collect_all(vm);
 #else
     (void)vm;
 #endif
-}
-
-static void task_abandon(struct vm *vm)
-{
-    vm_abandon(vm);
-    if (vm->on_abandoned) vm->on_abandoned(vm);
 }
 
 // What waiting tasks hold they may let go of soon: that gets some more rounds.
@@ -125,17 +130,10 @@ void task_collect_garbage(struct vm *vm)
 {
     enum { TRIES = 16 };
     uint64_t began = uv_hrtime(), end;
-    int status = LUA_ERRRUN;
     vm->is_full = began < vm->collects_at;
     if (vm->is_full) return;
-    for (int i = 0; i < TRIES && status != 0; i++) {
-        lua_rawgeti(vm->L, LUA_REGISTRYINDEX, vm->refs[VM_REF_COLLECT]);
-        status = guard_pcall(vm->guard, vm->L, 0, 0, 0, vm->limits->lua_budget);
-        if (status == GUARD_ABANDONED) {
-            task_abandon(vm);
-            return;
-        }
-        lua_settop(vm->L, 0);
+    for (int i = 0; i < TRIES && !task_collect_all(vm); i++) {
+        if (vm_is_over(vm)) return;
     }
     vm_memory_settle(vm);
     guard_thread_trim();
