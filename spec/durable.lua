@@ -15,6 +15,7 @@ app:post("/news", function(req)
   if not id then return photon.problem(503, why) end
   return { id = id }
 end)
+app:metrics "/metrics"
 app:post("/finish", function() return { id = news:finish("end", "over") } end)
 app:post("/burst", function(req)
   local tasks, count, text = {}, 0, ("x"):rep(tonumber(req.query.size))

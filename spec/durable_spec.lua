@@ -1,5 +1,6 @@
 -- Durable channels of a real server, killed and started again.
 local durable = require "spec.durable"
+local live = require "spec.live"
 local json = require("photon").json
 local replies = require "spec.replies"
 local socket = require "spec.socket"
@@ -188,5 +189,44 @@ describe("durable channels", function()
     assert.truthy(s:comes "data: two")
     s:close()
     server:stop()
+  end)
+
+  -- An app whose channel has a log or none.
+  local function source(log)
+    return ([[
+local photon = require "photon"
+local app = photon.app()
+local news = photon.channel("news", { replay = 10, log = %s })
+app:post("/news", function(req) return { id = news:publish(req:body()) } end)
+app:get("/all", function() return { list = photon.array(news:history()), last = news:last_id() } end)
+return app
+]]):format(log and ("%q"):format(log) or "nil")
+  end
+
+  it("begin at a reload where nothing has been published", function()
+    local server = live.start { source = source(), flags = "--workers 2" }
+    finally(function() server:stop() end)
+    server:replace(source(durable.path))
+    assert.is_true(server:reload())
+    durable.id_of(durable.publish(server, "to the disk"))
+    assert.truthy(durable.read(durable.path):find("to the disk", 1, true))
+    server:replace(source())
+    assert.is_true(server:reload())
+    durable.publish(server, "still so")
+    assert.truthy(durable.read(durable.path):find("still so", 1, true))
+  end)
+
+  it("are refused by a reload where something has been, which says what to do", function()
+    local server = live.start { source = source(), flags = "--workers 2" }
+    finally(function() server:stop() end)
+    local id = durable.id_of(durable.publish(server, "in memory"))
+    server:replace(source(durable.path))
+    local ok, text = server:reload()
+    assert.is_false(ok)
+    assert.truthy(text:find('app.lua:3: photon.channel "news": ', 1, true), text)
+    assert.truthy(text:find("the channel lives already, with events that are in no log", 1, true), text)
+    assert.truthy(text:find("give the log to a channel of another name, or restart the server", 1, true), text)
+    assert.equal(id, durable.all(server).last)
+    assert.equal(0, durable.size(durable.path))
   end)
 end)

@@ -24,6 +24,7 @@
     X(channel_deliveries, counter, "events given to subscribers of channels")                      \
     X(channel_gaps, counter, "gaps that subscribers were told of")                                 \
     X(channel_slow_closed, counter, "subscribers ended because they were too slow (slow = close)") \
+    X(channel_log_errors, counter, "logs that could not be opened and events they could not take") \
     X(bytes_in, counter, "bytes received")                                                         \
     X(bytes_out, counter, "bytes sent")                                                            \
     X(bad_requests, counter, "requests refused by the parser or its guard")                        \

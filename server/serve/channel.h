@@ -69,9 +69,9 @@ void channel_registry_free(struct channel_registry *r);
 void channel_registry_limit(struct channel_registry *r, uint32_t max_channels, uint32_t max_event);
 
 // What the registry counts for the metrics: living channels, and since the start the published
-// events and the refusals at max_channels.
+// events, the refusals at max_channels, and what went wrong with logs.
 struct channel_totals {
-    uint64_t channels, events, refused;
+    uint64_t channels, events, refused, log_errors;
 };
 struct channel_totals channel_registry_totals(struct channel_registry *r);
 

@@ -93,6 +93,11 @@ void channel_log_free(struct channel_log *log)
     mem_free(log);
 }
 
+void channel_log_count_errors(struct channel *ch, size_t count)
+{
+    atomic_fetch_add_explicit(&ch->registry->log_errors, count, memory_order_relaxed);
+}
+
 // There ------------------------------------------------------------------------------------------
 
 static size_t channel_log_cost(const struct channel_log_job *job)
@@ -158,6 +163,7 @@ enum channel_result channel_log_publish(struct channel *ch, enum channel_log_kin
     if (channel_log_send(file->log, job)) return CHANNEL_OK;
     if (w) atomic_fetch_sub(&w->jobs, 1);
     *to = NULL;
+    channel_log_count_errors(ch, 1);
     channel_log_job_free(job);
     return CHANNEL_LOG_BUSY;
 }

@@ -215,5 +215,6 @@ enum channel_result channel_log_load(struct channel_log *log, struct channel_log
         list_append(&log->files, &f->node);
     else
         channel_log_file_free(f);
+    if (result == CHANNEL_LOG_FAILED) channel_log_count_errors(ch, 1);
     return result;
 }

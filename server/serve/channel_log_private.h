@@ -38,6 +38,9 @@ struct channel_log *channel_log_of(struct channel_registry *r);
 // Hands the job over. False when too much waits already.
 bool channel_log_send(struct channel_log *log, struct channel_log_job *job);
 
+// For the metrics: so many events could not be written, or a log not opened.
+void channel_log_count_errors(struct channel *ch, size_t count);
+
 // The job is done: whoever waits is told.
 void channel_log_return(struct channel_log *log, struct channel_log_job *job,
                         enum channel_result result);

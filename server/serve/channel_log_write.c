@@ -64,6 +64,7 @@ static int channel_log_append(struct channel_log *log, struct channel_log_file *
     if (error && journal_rotate(&f->journal, 0, needed))
         error = journal_append(&f->journal, log->records, count);
     channel_log_note(f, error);
+    if (error) channel_log_count_errors(ch, count);
     return error;
 }
 

@@ -12,7 +12,7 @@
 enum { CHANNEL_BUCKETS = 64, CHANNEL_BATCH_BYTES = 256 * 1024 };
 
 struct channel_registry {
-    _Atomic uint64_t events, refused;
+    _Atomic uint64_t events, refused, log_errors;
     _Atomic uint32_t max_event;
     pthread_mutex_t lock; // of what follows
     struct channel **table;

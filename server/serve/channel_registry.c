@@ -58,6 +58,7 @@ struct channel_totals channel_registry_totals(struct channel_registry *r)
     pthread_mutex_unlock(&r->lock);
     totals.events = atomic_load_explicit(&r->events, memory_order_relaxed);
     totals.refused = atomic_load_explicit(&r->refused, memory_order_relaxed);
+    totals.log_errors = atomic_load_explicit(&r->log_errors, memory_order_relaxed);
     return totals;
 }
 
@@ -73,7 +74,9 @@ const char *channel_result_text(enum channel_result result)
         [CHANNEL_TOO_LARGE] = "the event is too large (max_event)",
         [CHANNEL_IS_FINISHED] = "the channel is finished",
         [CHANNEL_IS_DURABLE] = "the channel has a log",
-        [CHANNEL_LOG_CHANGED] = "a channel that is in use cannot be given another log",
+        [CHANNEL_LOG_CHANGED] = "the channel lives already, with events that are in no log or with "
+                                "another log; give the log to a "
+                                "channel of another name, or restart the server",
         [CHANNEL_LOG_FAILED] = "the channel's log cannot be written",
         [CHANNEL_LOG_BUSY] = "too much waits for the disk",
     };

@@ -13,6 +13,7 @@ void server_sum(const struct server *s, struct counters *sum)
     counters_add(&sum->channels, (int64_t)totals.channels);
     counters_add(&sum->channels_refused, (int64_t)totals.refused);
     counters_add(&sum->channel_events, (int64_t)totals.events);
+    counters_add(&sum->channel_log_errors, (int64_t)totals.log_errors);
 }
 
 struct metrics_gauges server_gauges(const struct server *s)
