@@ -1,4 +1,5 @@
 -- photon.offload: blocking Lua on threads of their own.
+local live = require "spec.live"
 local photon = require "photon"
 
 local MODULE = "spec.offload_work"
@@ -34,6 +35,23 @@ describe("photon.offload", function()
     local most = 0
     for _ = 1, 20 do most = math.max(most, (photon.offload(MODULE, "count_calls"))) end
     assert.is_true(most > 1)
+  end)
+
+  it("finds modules as its caller does, whatever earlier callers found by that name", function()
+    local before, folders = package.path, {}
+    for _, name in ipairs { "one", "two" } do
+      folders[name] = live.folder()
+      local file = assert(io.open(folders[name] .. "/offload_which.lua", "w"))
+      file:write(("return { name = function() return %q end }"):format(name))
+      file:close()
+    end
+    for _, name in ipairs { "one", "two", "one" } do
+      package.path = folders[name] .. "/?.lua;" .. before
+      local ok, found = pcall(photon.offload, "offload_which", "name")
+      package.path = before
+      assert.same({ true, name }, { ok, found })
+    end
+    for _, folder in pairs(folders) do os.execute("rm -r " .. folder) end
   end)
 
   it("does not hold up other tasks, and runs calls side by side", function()

@@ -23,16 +23,35 @@ static struct offload *pool_of(lua_State *L, struct vm *vm)
 {
     void (*core)(lua_State *, struct vm *);
     if (vm->offload) return vm->offload;
+    memcpy(&core, lua_touserdata(L, lua_upvalueindex(2)), sizeof core);
+    vm->offload = offload_pool_new(vm, core, on_done);
+    if (!vm->offload) luaL_error(L, "photon.offload: not enough memory");
+    return vm->offload;
+}
+
+// Pushes the paths by which the caller finds its modules, so that the thread finds the same.
+static struct slice push_paths(lua_State *L)
+{
+    struct slice paths;
     lua_getglobal(L, "package");
     lua_getfield(L, -1, "path");
     lua_getfield(L, -2, "cpath");
     const char *path = lua_tostring(L, -2), *cpath = lua_tostring(L, -1);
-    memcpy(&core, lua_touserdata(L, lua_upvalueindex(2)), sizeof core);
     if (!path || !cpath) luaL_error(L, "package.path and package.cpath must be strings");
-    vm->offload = offload_pool_new(vm, path, cpath, core, on_done);
-    if (!vm->offload) luaL_error(L, "photon.offload: not enough memory");
-    lua_pop(L, 3);
-    return vm->offload;
+    lua_pushfstring(L, "%s%c%s%c", path, 0, cpath, 0);
+    paths.ptr = lua_tolstring(L, -1, &paths.len);
+    return paths;
+}
+
+static struct offload_job *job_new(struct vm *vm, struct slice paths)
+{
+    struct offload_job *job = mem_zalloc(sizeof *job);
+    if (!job) return NULL;
+    if (buf_append_slice(&job->call, buf_slice(&vm->scratch)) &&
+        buf_append_slice(&job->paths, paths))
+        return job;
+    offload_job_free(job);
+    return NULL;
 }
 
 // The module, the function's name, how many arguments, the arguments: into the VM's scratch.
@@ -69,14 +88,10 @@ static int lua_start(lua_State *L)
     struct vm *vm = vm_of(L);
     struct task *t = task_check_wait(L, vm, "photon.offload");
     struct offload *pool = pool_of(L, vm);
-    struct offload_job *job;
 
     pack_call(L, vm);
-    job = mem_zalloc(sizeof *job);
-    if (!job || !buf_append_slice(&job->call, buf_slice(&vm->scratch))) {
-        mem_free(job);
-        return luaL_error(L, "photon.offload: not enough memory");
-    }
+    struct offload_job *job = job_new(vm, push_paths(L));
+    if (!job) return luaL_error(L, "photon.offload: not enough memory");
     job->id = ++pool->last_id;
     job->task = t;
     list_append(&pool->jobs, &job->all);

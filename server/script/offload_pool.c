@@ -3,20 +3,10 @@
 #include <signal.h>
 #include "base/mem.h"
 
-static char *copy_text(const char *text)
-{
-    size_t size = strlen(text) + 1;
-    char *copy = mem_alloc(size);
-    if (copy) memcpy(copy, text, size);
-    return copy;
-}
-
 static void pool_free(struct offload *pool)
 {
     pthread_mutex_destroy(&pool->lock);
     pthread_cond_destroy(&pool->wake);
-    mem_free(pool->path);
-    mem_free(pool->cpath);
     mem_free(pool);
 }
 
@@ -30,8 +20,8 @@ static void pool_init_locks(struct offload *pool)
     pthread_condattr_destroy(&attr);
 }
 
-struct offload *offload_pool_new(struct vm *vm, const char *path, const char *cpath,
-                                 void (*core)(lua_State *L, struct vm *vm), uv_async_cb on_done)
+struct offload *offload_pool_new(struct vm *vm, void (*core)(lua_State *L, struct vm *vm),
+                                 uv_async_cb on_done)
 {
     struct offload *pool = mem_zalloc(sizeof *pool);
 
@@ -42,10 +32,7 @@ struct offload *offload_pool_new(struct vm *vm, const char *path, const char *cp
     list_init(&pool->jobs);
     list_init(&pool->waiting);
     list_init(&pool->done);
-    pool->path = copy_text(path);
-    pool->cpath = copy_text(cpath);
-    if (pool->path && pool->cpath && uv_async_init(&vm->loop->uv, &pool->async, on_done) == 0)
-        return pool;
+    if (uv_async_init(&vm->loop->uv, &pool->async, on_done) == 0) return pool;
     pool_free(pool);
     return NULL;
 }
@@ -66,6 +53,7 @@ void offload_pool_leave(struct offload *pool)
 void offload_job_free(struct offload_job *job)
 {
     list_remove(&job->all);
+    buf_reset(&job->paths);
     buf_reset(&job->call);
     buf_reset(&job->result);
     mem_free(job);

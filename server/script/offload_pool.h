@@ -16,6 +16,7 @@ struct offload_job {
     struct list all;  // pool->jobs, loop's thread
     uint64_t id;
     struct task *task; // who waits for it; NULL when nobody does any more
+    struct buf paths;  // package.path, NUL, package.cpath, NUL of the caller
     struct buf call;   // packed: module, function, count, arguments
     struct buf result; // packed: count, results; or the error's text
     bool is_ok, is_done, is_dropped;
@@ -29,7 +30,6 @@ struct offload {
     void (*core)(lua_State *L, struct vm *vm);
     struct server *server;
     struct limits limits;
-    char *path, *cpath; // package.path and package.cpath of the threads
 
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -38,9 +38,9 @@ struct offload {
     bool is_closing;
 };
 
-// A pool for the VM, without threads yet. The paths are copied. NULL when there is no memory.
-struct offload *offload_pool_new(struct vm *vm, const char *path, const char *cpath,
-                                 void (*core)(lua_State *L, struct vm *vm), uv_async_cb on_done);
+// A pool for the VM, without threads yet. NULL when there is no memory.
+struct offload *offload_pool_new(struct vm *vm, void (*core)(lua_State *L, struct vm *vm),
+                                 uv_async_cb on_done);
 
 // Hands the job to a thread, starting one when none is idle. False when there is none and none can
 // be started.

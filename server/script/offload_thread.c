@@ -9,6 +9,7 @@ enum { IDLE_SECONDS = 30 };
 struct worker {
     struct offload *pool;
     struct vm *vm;
+    struct buf paths; // of the VM, as in a job
     struct counters counters;
     struct offload_job *job;
 };
@@ -25,8 +26,9 @@ static int prepare(lua_State *L)
 {
     static const char *const modules[] = {"photon.finalizer", "photon.load"};
     const struct worker *w = lua_touserdata(L, 1);
-    set_package(L, "path", w->pool->path);
-    set_package(L, "cpath", w->pool->cpath);
+    const char *path = w->paths.ptr;
+    set_package(L, "path", path);
+    set_package(L, "cpath", path + strlen(path) + 1);
     for (int i = 0; i < 2; i++) {
         lua_getglobal(L, "require");
         lua_pushstring(L, modules[i]);
@@ -35,9 +37,22 @@ static int prepare(lua_State *L)
     return 0;
 }
 
+static void close_vm(struct worker *w)
+{
+    if (w->vm) task_free_all(w->vm);
+    vm_free(w->vm);
+    w->vm = NULL;
+}
+
+// Callers with other paths may mean other modules by the same names.
 static bool open_vm(struct worker *w)
 {
     struct offload *pool = w->pool;
+    struct slice paths = buf_slice(&w->job->paths);
+    if (w->vm && slice_equals(buf_slice(&w->paths), paths)) return true;
+    close_vm(w);
+    w->paths.len = 0;
+    if (!buf_append_slice(&w->paths, paths)) return false;
     w->vm = vm_new(NULL, &pool->limits, &w->counters, pool->core);
     if (!w->vm) return false;
     w->vm->server = pool->server;
@@ -102,7 +117,7 @@ static void run_job(struct worker *w)
 {
     struct offload_job *job = w->job;
 
-    if (!w->vm && !open_vm(w)) {
+    if (!open_vm(w)) {
         fail(job, "not enough memory for a Lua state");
         return;
     }
@@ -145,8 +160,8 @@ void *offload_thread(void *data)
     }
     pool->threads--;
     pthread_mutex_unlock(&pool->lock);
-    if (w.vm) task_free_all(w.vm);
-    vm_free(w.vm);
+    close_vm(&w);
+    buf_reset(&w.paths);
     offload_pool_leave(pool);
     return NULL;
 }
