@@ -7,7 +7,7 @@
 #include "serve_probe.h"
 
 static struct counters sum;
-static const struct metrics_gauges gauges = {12345678901, 2, 3, 4, 1.5, "1.2\"3"};
+static const struct metrics_gauges gauges = {12345678901, 2, 3, 4, 1.5, 0.25, "1.2\"3"};
 
 static void count(struct metrics *m, unsigned worker, uint32_t number, int status)
 {
@@ -171,6 +171,7 @@ static void every_counter_is_told(void)
     HAS(text, "photon_generations 3");
     HAS(text, "photon_generation 4");
     HAS(text, "photon_uptime_seconds 1.5");
+    HAS(text, "photon_reload_pause_seconds 0.25");
     free(text);
     metrics_free(m);
     sum = (struct counters){0};
