@@ -114,3 +114,11 @@ describe("an answer whose Lua state is lost", function()
     server:stop()
   end)
 end)
+
+describe("an answer for which there is no producer", function()
+  it("is an error, and left to the next one who asks", function()
+    server = live.start { source = source("one"):gsub("lua_budget = 0.5", "max_tasks = 1") }
+    for _ = 1, 2 do assert.equal(500, server:get("/answers/a?n=1").status) end
+    server:stop()
+  end)
+end)

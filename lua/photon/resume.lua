@@ -103,12 +103,8 @@ local function can_answer(self)
 end
 
 local function run(self, fn, req)
-  task.defer(function()
-    if not self.is_over then fail(self) end -- the coroutine was lost
-    close(self)
-  end)
+  task.defer(function() close(self) end)
   local ok, err = xpcall(fn, traceback, self, req)
-  self.is_over = true
   if ok then
     self.channel:finish()
   elseif can_answer(self) then
@@ -133,7 +129,7 @@ local function produce(channel, fn, req)
   local self = setmetatable({ channel = channel, closers = {} }, Producer)
   keep(req)
   local t = task.spawn({ detached = true }, run, self, fn, req)
-  core.channel_keep(t[1], t[2])
+  core.channel_keep(channel, t[1], t[2])
   give_way "photon.stream"
   self.has_begun = true
   if self.failure then error(self.failure[1], 0) end

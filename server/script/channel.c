@@ -9,15 +9,6 @@
 
 #define CHANNEL_TYPE "photon.channel"
 
-// What resumers of an answer are told when nobody goes on producing it.
-#define CHANNEL_FAILED_EVENT "photon.error"
-#define CHANNEL_FAILED_DATA  "{\"message\":\"the answer could not be completed\"}"
-
-struct channel_handle {
-    struct channel_object object; // first
-    bool is_claimed;              // it answers for the producer
-};
-
 uint64_t channel_lua_now(const struct vm *vm)
 {
     // An app is loaded beside the loop that it will belong to.
@@ -99,7 +90,7 @@ void channel_lua_abandon(struct vm *vm)
     channel_lua_drop(vm, NULL);
 }
 
-static struct channel_handle *channel_lua_handle(lua_State *L, int index)
+struct channel_handle *channel_lua_handle(lua_State *L, int index)
 {
     struct channel_handle *h = luaL_testudata(L, index, CHANNEL_TYPE);
     if (!h)
@@ -119,16 +110,6 @@ struct channel *channel_lua_arg(lua_State *L, int index)
 struct channel_registry *channel_lua_registry_arg(lua_State *L, int index)
 {
     return channel_lua_handle(L, index)->object.registry;
-}
-
-// A producer that is lost with its VM, or forgets to finish, must not leave its readers waiting.
-static void channel_lua_fail_claim(struct channel_object *o)
-{
-    struct channel_handle *h = (struct channel_handle *)o;
-    if (!h->is_claimed) return;
-    h->is_claimed = false;
-    channel_finish(o->ch, true, SLICE(CHANNEL_FAILED_EVENT), SLICE(CHANNEL_FAILED_DATA),
-                   uv_hrtime() / 1000000, NULL);
 }
 
 // Opening -----------------------------------------------------------------------------------------
@@ -276,24 +257,6 @@ static int channel_lua_subscribers(lua_State *L)
     return 1;
 }
 
-// channel_claim(channel) → whether the caller is its producer now
-static int channel_lua_claim(lua_State *L)
-{
-    struct channel_handle *h = channel_lua_handle(L, 1);
-    bool is_mine = !h->is_claimed && channel_claim(h->object.ch);
-    if (is_mine) h->is_claimed = true;
-    lua_pushboolean(L, is_mine);
-    return 1;
-}
-
-static int channel_lua_unclaim(lua_State *L)
-{
-    struct channel_handle *h = channel_lua_handle(L, 1);
-    if (h->is_claimed) channel_unclaim(h->object.ch);
-    h->is_claimed = false;
-    return 0;
-}
-
 // channel_runs_long() → whether the running task should let others run
 static int channel_lua_runs_long(lua_State *L)
 {
@@ -302,24 +265,13 @@ static int channel_lua_runs_long(lua_State *L)
     return 1;
 }
 
-// channel_keep(task, serial): the task goes on after its generation was retired
-static int channel_lua_keep(lua_State *L)
-{
-    struct task *t = lua_touserdata(L, 1);
-    if (t && t->serial == lua_tonumber(L, 2)) t->is_kept = true;
-    return 0;
-}
-
 void channel_lua_open(lua_State *L, struct vm *vm)
 {
     static const luaL_Reg functions[] = {
         {"channel_open", channel_lua_open_one},
         {"channel_is", channel_lua_is},
         {"channel_is_loading", channel_lua_is_loading},
-        {"channel_claim", channel_lua_claim},
-        {"channel_unclaim", channel_lua_unclaim},
         {"channel_runs_long", channel_lua_runs_long},
-        {"channel_keep", channel_lua_keep},
         {NULL, NULL},
     };
     static const luaL_Reg methods[] = {
@@ -345,4 +297,5 @@ void channel_lua_open(lua_State *L, struct vm *vm)
     channel_lua_open_members(L, vm);
     channel_lua_open_serving(L, vm);
     channel_lua_open_durable(L, vm);
+    channel_lua_open_claim(L, vm);
 }

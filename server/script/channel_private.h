@@ -13,6 +13,20 @@ struct channel_object {
     void (*release)(struct channel_object *o); // before the channel is let go; may be NULL
 };
 
+// photon.channel's object; `producer` is the task that answers for the channel, see
+// channel_claim.c.
+struct channel_handle {
+    struct channel_object object; // first
+    bool is_claimed;
+    struct task *producer;
+};
+
+// The handle at `index`. Raises when there is none, or an inert one.
+struct channel_handle *channel_lua_handle(lua_State *L, int index);
+
+// Nobody goes on producing: those who listen are told. Harmless when the handle has no claim.
+void channel_lua_fail_claim(struct channel_object *o);
+
 // Pushes a zeroed userdata of `size` bytes with that metatable; its object stands in the VM's list
 // and holds the channel. May raise, then nothing is held.
 void *channel_lua_push(lua_State *L, struct vm *vm, size_t size, const char *type,
@@ -41,5 +55,6 @@ void channel_lua_open_reading(lua_State *L, struct vm *vm);
 void channel_lua_open_members(lua_State *L, struct vm *vm);
 void channel_lua_open_serving(lua_State *L, struct vm *vm);
 void channel_lua_open_durable(lua_State *L, struct vm *vm);
+void channel_lua_open_claim(lua_State *L, struct vm *vm);
 
 #endif

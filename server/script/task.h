@@ -32,7 +32,7 @@ struct task {
     int co_ref;      // anchors it in the registry
     int object_ref;  // TASK_CALL: the Lua task object
     uint32_t serial; // changes with each use
-    uint8_t state, kind;
+    uint8_t state, kind, deaths;
     bool is_cancelled, is_detached, has_defers;
     bool is_kept;         // goes on when its generation is retired
     bool is_closer;       // runs functions of req:on_close
@@ -46,6 +46,8 @@ struct task {
     struct timer timer;                // of a sleep
     void (*on_cancel)(struct task *t); // undoes the present wait's registration
     void *wait_data;                   // the wait's own
+    void (*on_end)(struct task *t);    // told once when it ends, however; outside of Lua
+    void *end_data;
 };
 
 // Adds this room's functions to the core table.

@@ -118,6 +118,7 @@ void task_free_all(struct vm *vm)
     while ((node = list_take(&vm->idle)) != NULL) {
         struct task *t = list_entry(node, struct task, node);
         timer_stop(&t->timer);
+        task_tell_end(t);
         mem_free(t);
     }
     if (vm->loop) loop_forget(&vm->turn);

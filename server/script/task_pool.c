@@ -78,10 +78,12 @@ void task_begin(struct task *t, enum task_kind kind)
     counters_add(&vm->counters->tasks, 1);
     list_init(&t->children);
     t->kind = (uint8_t)kind;
+    t->deaths = 0;
     t->is_cancelled = t->is_detached = t->has_defers = t->is_kept = t->is_closer = false;
     t->slot = NULL;
     t->x = NULL;
     t->parent = NULL;
+    t->on_end = NULL;
     t->state = TASK_READY;
 }
 
@@ -95,10 +97,18 @@ struct task *task_take(struct vm *vm, enum task_kind kind)
     return t;
 }
 
+void task_tell_end(struct task *t)
+{
+    void (*tell)(struct task * t) = t->on_end;
+    t->on_end = NULL;
+    if (tell) tell(t);
+}
+
 void task_release(struct task *t)
 {
     struct vm *vm = t->vm;
     struct list *child;
+    task_tell_end(t);
     while ((child = list_take(&t->children)) != NULL) {
         list_entry(child, struct task, sibling)->parent = NULL; // orphans live on
     }

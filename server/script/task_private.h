@@ -7,6 +7,9 @@
 // Puts the task into the queue of those that run on the next turn.
 void task_make_ready(struct task *t);
 
+// It ends: whoever asked for that is told.
+void task_tell_end(struct task *t);
+
 // An idle task, with or without a coroutine; NULL when there are too many or no memory.
 struct task *task_find(struct vm *vm);
 

@@ -64,7 +64,7 @@ enum channel_result channel_append(struct channel *ch, struct payload *record, b
                                    uint64_t now, uint64_t *sequence)
 {
     struct payload *dropped[CHANNEL_DROP];
-    if (!channel_lock_with_room(ch, 1)) return CHANNEL_NO_MEMORY;
+    if (!channel_lock_with_room(ch, record ? 1 : 0)) return CHANNEL_NO_MEMORY;
     if (ch->is_finished) {
         channel_unlock(ch);
         return CHANNEL_IS_FINISHED;
