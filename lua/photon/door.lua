@@ -30,9 +30,14 @@ end
 local door = {}
 local named = task.named
 
+-- Each is taken off before it runs: when the coroutine is lost there, another goes on with the rest.
 local function run_defers(list)
-  for i = #list, 1, -1 do
-    local ok, err = xpcall(list[i], traceback)
+  while true do
+    local n = #list
+    local fn = list[n]
+    if not fn then return end
+    list[n] = nil
+    local ok, err = xpcall(fn, traceback)
     if not ok then failed("photon.defer", err) end
   end
 end
@@ -40,8 +45,8 @@ end
 local function end_task(id)
   local list = defers[id]
   if list then
-    defers[id] = nil
     run_defers(list)
+    defers[id] = nil
   end
   finish()
 end

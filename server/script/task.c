@@ -26,6 +26,10 @@ static void task_flush(struct vm *vm)
     }
 }
 
+// A lost task begins anew to clean up. That may fail too (in a hostile build as likely as
+// anything), and those who wait for its end would wait for ever: it is tried again, so many times.
+enum { TASK_DEATHS = 8 };
+
 // The coroutine is lost: it ended by an error outside of the door's protection (a stack overflow in
 // the message handler, no memory, the guard). What it owed is made good: the reply, the joiners.
 static void task_die(struct task *t, const char *why)
@@ -48,7 +52,7 @@ static void task_die(struct task *t, const char *why)
     t->co_ref = LUA_NOREF;
     if (x) exchange_error(x, is_stopped ? 503 : 500, NULL, NULL);
     bool needs_cleaning = t->has_defers || t->object_ref != LUA_NOREF;
-    if (t->kind == TASK_DIED || !needs_cleaning || !task_give_coroutine(t)) {
+    if (t->deaths++ == TASK_DEATHS || !needs_cleaning || !task_give_coroutine(t)) {
         if (!vm_is_over(vm)) task_release(t);
         return;
     }
@@ -150,7 +154,7 @@ static void task_run(struct task *t, bool is_beginning)
     int status;
     assert(vm->current == NULL);
     task_collect(vm);
-    if (vm->is_full) task_collect_garbage(vm);
+    if (vm->is_full && !vm_is_over(vm)) task_collect_garbage(vm);
     if (vm_is_over(vm)) return;
     vm->current = t;
     vm->route = t->slot && t->slot->x ? t->slot->x->route : NULL;
