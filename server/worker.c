@@ -165,7 +165,9 @@ void worker_install(struct worker *w, void *part)
     loop_wake(w->boss);
 }
 
-// Hostile builds let allocations fail while clients are served, not while the app starts.
+// Hostile builds let allocations fail while clients are served, not while the app starts. One in 60
+// is the most: with more, LuaJIT itself crashes (a table that cannot grow within the collector
+// loses keys).
 void worker_serve(struct worker *w, void *unused)
 {
     (void)unused;

@@ -19,9 +19,4 @@ function build.stopping(it, pending)
   return function(name) pending(name .. " (ThreadSanitizer keeps the signal back)") end
 end
 
--- How many rounds or bytes of a soak such a build is worth: `n`, or a part of it (a 20th).
-function build.scaled(n, part)
-  return build.is_hostile and math.ceil(n / (part or 20)) or n
-end
-
 return build
