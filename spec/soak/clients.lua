@@ -68,12 +68,14 @@ end
 local Reader = {}
 Reader.__index = Reader
 
+-- `soak` has `connect`, counts `events` and `gaps`, keeps in `seen` what ids say, and `forgets` is the
+-- share of clients that come again as new ones. `exact`: events are those of a channel.
 function clients.reader(soak, target, exact)
   return setmetatable({ soak = soak, target = target, exact = exact, cursor = Cursor.new(soak.seen) }, Reader)
 end
 
 local function open_reader(self)
-  if random() < 0.1 then self.cursor = Cursor.new(self.soak.seen) end
+  if random() < self.soak.forgets then self.cursor = Cursor.new(self.soak.seen) end
   local cursor = self.cursor
   cursor:begin()
   self.feed = Feed.new(function(event)

@@ -9,7 +9,7 @@ Cursor.__index = Cursor
 
 -- `seen` keeps what each id says: the same for all.
 function Cursor.new(seen)
-  return setmetatable({ seen = seen, at = {}, allowed = {}, events = 0, gaps = 0 }, Cursor)
+  return setmetatable({ seen = seen, at = {}, allowed = {}, events = 0, gaps = 0, missed = 0 }, Cursor)
 end
 
 -- To be called for each connection: what the last one was told does not count any more.
@@ -53,6 +53,7 @@ local function take_part(self, id, epoch, sequence)
   if sequence == before or (allowed and sequence == allowed - 1) then return 0 end
   if allowed then
     check(sequence == allowed, "%s came after a gap that ends at %d", id, allowed)
+    self.missed = self.missed + allowed - (before or allowed - 1) - 1
   elseif before then
     check(sequence == before + 1 or (self.is_open and sequence > before), "%s came after %d", id, before)
   else
@@ -77,7 +78,10 @@ function Cursor:take(event)
     moved, count = moved + take_part(self, event.id, epoch, sequence), count + 1
   end
   check(not self.id or moved == 1 or self.is_open, "%s came after %s", event.id, tostring(self.id))
-  if count == 1 then self.is_open = false end
+  if count == 1 then
+    self.is_open = false
+    self.first = self.first or select(2, next(parts))
+  end
   take_text(self, event, count)
   self.at, self.id, self.events = parts, event.id, self.events + 1
 end

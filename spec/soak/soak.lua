@@ -21,7 +21,7 @@ end
 -- options: workers, env as live.start's.
 function Soak.start(options)
   local self = setmetatable({ workers = options.workers, generation = 1, list = {} }, Soak)
-  self.seen, self.events, self.gaps = {}, 0, 0
+  self.seen, self.events, self.gaps, self.forgets = {}, 0, 0, 0.1
   self.server = live.start { source = lib.read(APP), flags = "--workers " .. options.workers, env = options.env }
   self.connect = function(buffer) return self.server:connect(buffer) end
   local module = assert(io.open(self.server.folder .. "/soak_work.lua", "wb"))
