@@ -29,8 +29,8 @@ static inline uint64_t bench_series_width(const struct bench_series *s)
 // How many slots a run of `time` nanoseconds has filled, that in which it ended too.
 unsigned bench_series_count(const struct bench_series *s, uint64_t time);
 
-// How many of them a picture shows: not the last when the run has barely begun it, since its numbers
-// would look like a breakdown.
+// How many of them a picture shows: not the last when the run has barely begun it, since its
+// numbers would look like a breakdown.
 unsigned bench_series_shown(const struct bench_series *s, uint64_t time);
 
 #endif

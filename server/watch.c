@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,17 +120,22 @@ static void watch_add_tree(struct watch *w, const char *path, int depth)
     if (dir) closedir(dir);
 }
 
-// What the server writes itself into the folder: its output or its log, if they are sent there. A
-// reload that is logged would ask for the next one.
+// What the server itself has open for writing in the folder: its output, its log, the logs of
+// channels. A reload that is logged would ask for the next one.
 static bool watch_is_own(const char *path)
 {
     struct stat file, own;
     if (stat(path, &file) != 0) return false;
-    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
-        if (fstat(fd, &own) == 0 && own.st_dev == file.st_dev && own.st_ino == file.st_ino)
-            return true;
+    DIR *dir = opendir("/proc/self/fd");
+    bool is_own = false;
+    for (struct dirent *entry; dir && !is_own && (entry = readdir(dir)) != NULL;) {
+        int fd = atoi(entry->d_name);
+        if (entry->d_name[0] == '.' || fstat(fd, &own) != 0) continue;
+        is_own = own.st_dev == file.st_dev && own.st_ino == file.st_ino &&
+                 (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
     }
-    return false;
+    if (dir) closedir(dir);
+    return is_own;
 }
 
 static void watch_take_event(struct watch *w, const struct inotify_event *event)

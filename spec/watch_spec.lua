@@ -195,6 +195,26 @@ describe("--watch", function()
     end
   end)
 
+  it("does not take the log of a channel for a change", function()
+    local function app(text)
+      return ([[
+local photon = require "photon"
+local app = photon.app()
+local news = photon.channel("news", { log = "news.kept" })
+app:get("/", function() return %q end)
+app:post("/", function() return { id = news:publish "one" } end)
+return app]]):format(text)
+    end
+    server:stop()
+    server = live.start { source = app "first", flags = "--watch" }
+    assert.equal(200, server:request("POST", "/").status)
+    assert.equal("file", lfs.attributes(server.folder .. "/news.kept", "mode"))
+    local before = count_reloads()
+    at_once(put, server.folder .. "/app.lua", app "saved")
+    assert.equal(1, reloads_until("saved", before))
+    assert.equal(1, count_reloads())
+  end)
+
   it("says in the end that a file is missing", function()
     os.remove(folder .. "/routes.lua")
     assert.truthy(server:has_logged "reload failed, the old code serves on: ")

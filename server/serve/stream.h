@@ -79,7 +79,8 @@ bool stream_write(struct stream *s, struct slice bytes);     // as it is
 bool stream_write_line(struct stream *s, struct slice line); // and a newline
 
 // stream_send without an event's name, where that is no more than adding to what is pending, as it
-// mostly is in a burst; nothing is pushed. False, and nothing was done: stream_send is to be called.
+// mostly is in a burst; nothing is pushed. False, and nothing was done: stream_send is to be
+// called.
 bool stream_append(struct stream *s, struct slice data);
 
 // Gives what is pending to the socket; the head before it.
