@@ -32,7 +32,7 @@ app:sse("/paced", bursts(0.002))
 
 -- One event at a time, each with the time at which it was sent.
 local function stamp()
-  return ("%.0f"):format(uv.hrtime())
+  return ("%d"):format(uv.hrtime())
 end
 
 app:sse("/stamps", function(stream)
