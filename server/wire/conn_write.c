@@ -146,12 +146,18 @@ static void conn_on_look(struct timer *stall)
     }
 }
 
-// The socket is full; it has taken some bytes before that, or the watch is to begin.
+// The socket is full; it has taken some bytes before that, or the watch is to begin. What it takes
+// is no progress once that is watched, or heartbeats that come one by one would keep a dead peer.
 static void conn_watch_progress(struct conn *c)
 {
-    if (!c->is_watched) conn_limit_silence(c, 0);
+    uint64_t now = conn_acknowledged(c);
+    if (c->is_watched) {
+        if (now != c->acknowledged) conn_note_progress(c, now);
+        return;
+    }
     c->is_watched = true;
-    conn_note_progress(c, conn_acknowledged(c));
+    conn_limit_silence(c, 0);
+    conn_note_progress(c, now);
     conn_look_later(c);
 }
 
