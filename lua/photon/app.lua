@@ -2,10 +2,10 @@
 -- Only data is gathered here; photon.compile makes of it what the server runs. Mistakes are load
 -- errors that name the line of the app.
 
-local channel = require "photon.channel"
 local compile_static = require "photon.static"
 local response = require "photon.response"
 local settings = require "photon.settings"
+local subscription = require "photon.subscription"
 local suggest = require "photon.suggest"
 
 local OWN_SOURCE = debug.getinfo(1, "S").source
@@ -173,11 +173,11 @@ end
 
 -- The last two arguments of app:subscribe: [spec,] channel, list of channels or function.
 local function read_source(spec, source)
-  if source == nil and (type(spec) ~= "table" or channel.list(spec)) then spec, source = {}, spec end
+  if source == nil and (type(spec) ~= "table" or subscription.list(spec)) then spec, source = {}, spec end
   if type(spec) ~= "table" then
     refuse("app:subscribe takes an options table before its channel, got %s", show(spec))
   end
-  if type(source) ~= "function" and not channel.list(source) then
+  if type(source) ~= "function" and not subscription.list(source) then
     refuse("app:subscribe needs a channel, a list of channels or a function(req) that returns one, got %s",
       show(source))
   end
@@ -198,17 +198,17 @@ function Scope:subscribe(pattern, spec, source)
   check_pattern(self, "app:subscribe", pattern)
   spec, source = read_source(spec, source)
   if spec.slow ~= nil then refuse("app:subscribe: slow is an option of photon.channel") end
-  check_names("app:subscribe", spec, channel.spec)
-  local wrong = channel.find_wrong(spec)
+  check_names("app:subscribe", spec, subscription.spec)
+  local wrong = subscription.find_wrong(spec)
   if wrong then refuse('app:subscribe "%s": %s', pattern, wrong) end
-  local list = channel.list(source)
+  local list = subscription.list(source)
   local entry = { kind = "channel", method = "GET", pattern = pattern, place = place(),
     is_open = spec.middleware == false, channels = list and constant(spec, list) }
   if list then
-    local made = channel.subscription(spec, list)
+    local made = subscription.reply(spec, list)
     entry.handler = function() return made end
   else
-    entry.handler = channel.admit(spec, source)
+    entry.handler = subscription.admit(spec, source)
   end
   add(self, entry)
 end

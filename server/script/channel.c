@@ -93,13 +93,12 @@ void channel_lua_abandon(struct vm *vm)
 struct channel_handle *channel_lua_handle(lua_State *L, int index)
 {
     struct channel_handle *h = luaL_testudata(L, index, CHANNEL_TYPE);
-    if (!h)
-        luaL_error(L,
-                   "the methods of a channel are called with a colon: channel:publish(…), not "
-                   "with a %s",
-                   luaL_typename(L, index));
-    if (!h->object.ch) luaL_error(L, "the app of this channel has ended");
-    return h;
+    if (h && h->object.ch) return h;
+    if (h) luaL_error(L, "the app of this channel has ended");
+    luaL_error(
+        L, "the methods of a channel are called with a colon: channel:publish(…), not with a %s",
+        luaL_typename(L, index));
+    return NULL;
 }
 
 struct channel *channel_lua_arg(lua_State *L, int index)
