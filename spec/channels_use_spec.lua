@@ -114,6 +114,19 @@ describe("reading in a task", function()
     assert.equal(3, #got)
   end)
 
+  it("is one task's: a second that waits for the same is told", function()
+    local ch, got = photon.channel "feed5", {}
+    local read, reader = ch:events()
+    local first = photon.spawn(function() got[1] = read(reader).data end)
+    test.settle()
+    local ok, why = pcall(read, reader)
+    assert.is_false(ok)
+    assert.truthy(why:find("channels_use_spec.lua:%d+: channel:events of one call is read by one task"), why)
+    ch:publish "to the first"
+    first:join()
+    assert.same({ "to the first" }, got)
+  end)
+
   it("ends by cancellation", function()
     local ch, ended = photon.channel "feed4", nil
     local t = photon.spawn(function()

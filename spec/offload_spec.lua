@@ -98,6 +98,27 @@ describe("photon.offload", function()
     assert.truthy(error_of(MODULE, "sleep"):find("photon.sleep", 1, true))
   end)
 
+  it("of a server reads and publishes, but is told of nothing, and runs no tasks", function()
+    local server = live.start{ source = [[
+local photon = require "photon"
+local app = photon.app()
+app:get("/:name", function(req)
+  local ok, why = pcall(photon.offload, "spec.offload_work", req.params.name)
+  return tostring(ok) .. " " .. tostring(why)
+end)
+return app]] }
+    for _, case in ipairs {
+      { "events", "channel:events can only wait inside a task" },
+      { "on_join", "channel:on_join needs the server's loop" },
+      { "on_leave", "channel:on_leave needs the server's loop" },
+      { "spawn", "a task needs the server's loop" },
+    } do
+      local said = server:get("/" .. case[1]).body
+      assert.truthy(said:find("^false") and said:find("offload_work.lua:%d+") and said:find(case[2], 1, true), said)
+    end
+    server:stop()
+  end)
+
   it("drops the result when the caller is cancelled", function()
     local path = os.tmpname()
     os.remove(path)

@@ -49,6 +49,23 @@ function work.sleep()
   photon.sleep(1)
 end
 
+function work.spawn()
+  photon.spawn(print)
+end
+
+function work.events()
+  local read, reader = photon.channel("offload"):events()
+  return read(reader).data
+end
+
+function work.on_join()
+  photon.channel("offload"):on_join(print)
+end
+
+function work.on_leave()
+  photon.channel("offload"):on_leave(print)
+end
+
 function work.count_calls()
   calls = calls + 1
   return calls

@@ -96,6 +96,7 @@ static int channel_lua_hook(lua_State *L)
     struct channel *ch = channel_lua_arg(L, 1);
     double id = luaL_checknumber(L, 2);
     bool is_leave = lua_toboolean(L, 3);
+    task_check_loop(L, vm, is_leave ? "channel:on_leave" : "channel:on_join");
     struct channel_hook *h =
         channel_lua_push(L, vm, sizeof *h, HOOK_TYPE, ch, channel_lua_registry_arg(L, 1));
     list_init(&h->notes);

@@ -185,6 +185,7 @@ static int channel_lua_read(lua_State *L)
     char id[CHANNEL_ID];
     if (!r->object.ch) return channel_lua_at_end(L);
     if (r->at == r->count) {
+        if (!vm->current || !vm->channels) task_check_wait(L, vm, "channel:events"); // raises
         // Watched first, and asked for the end first: what comes meanwhile is not missed.
         if (!r->watch.link && !channel_watch(vm->channels, r->object.ch, &r->watch))
             return luaL_error(L, "not enough memory");
@@ -204,7 +205,12 @@ static int channel_lua_read(lua_State *L)
         r->next++;
         return 3;
     }
-    r->waiter = task_check_wait(L, vm, "channel:events");
+    struct task *t = task_check_wait(L, vm, "channel:events");
+    if (r->waiter) {
+        return task_refuse(L, "channel:events",
+                           "of one call is read by one task: another waits for it already");
+    }
+    r->waiter = t;
     task_park(r->waiter, r, channel_reader_on_cancel);
     lua_pushnil(L);
     return 1;

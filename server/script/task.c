@@ -251,8 +251,6 @@ struct task *task_call(struct vm *vm, const char *name, double a, double b)
 struct task *task_spawn(lua_State *L, struct vm *vm, bool is_detached)
 {
     struct task *parent = vm->current, *t;
-    // Finalizers still run then, on another thread.
-    if (vm->phase == VM_CLOSING) luaL_error(L, "no task can be started any more");
     t = task_find(vm);
     if (!t) return NULL;
     if (!t->co) task_make_coroutine(L, t);

@@ -73,6 +73,13 @@ struct task *task_call(struct vm *vm, const char *name, double a, double b);
 // task starts is cancelled, unless it is detached. May raise; NULL when there are too many tasks.
 struct task *task_spawn(lua_State *L, struct vm *vm, bool is_detached);
 
+// Raises "<place of the app>: <what> <why>".
+int task_refuse(lua_State *L, const char *what, const char *why);
+
+// Raises in a VM whose tasks never run: that of a thread of photon.offload, and one that has ended,
+// whose finalizers still run on another thread.
+void task_check_loop(lua_State *L, const struct vm *vm, const char *what);
+
 // The running task when it may wait here. Raises otherwise (outside a task, at load, across a C
 // call), naming `what`, e.g. "photon.sleep". A cancelled task gets photon.cancelled raised.
 struct task *task_check_wait(lua_State *L, struct vm *vm, const char *what);
@@ -115,7 +122,7 @@ bool task_protect(struct vm *vm, lua_CFunction fn, void *data);
 // touched.
 void task_abandon_all(struct vm *vm);
 
-// Frees the tasks' memory; the Lua state is closed already or lost.
-void task_free_all(struct vm *vm);
+// Frees the VM and its tasks, whose handles its finalizers may still use. NULL is allowed.
+void task_free_vm(struct vm *vm);
 
 #endif

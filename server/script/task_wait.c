@@ -41,6 +41,19 @@ static void task_refuse_wait(lua_State *L, const char *format, const char *what,
     lua_error(L);
 }
 
+int task_refuse(lua_State *L, const char *what, const char *why)
+{
+    task_refuse_wait(L, "%s %s", what, why);
+    return 0;
+}
+
+void task_check_loop(lua_State *L, const struct vm *vm, const char *what)
+{
+    bool is_beside = !vm->loop && vm->phase == VM_SERVING;
+    if (is_beside) task_refuse(L, what, "needs the server's loop: photon.offload runs beside it");
+    if (vm_is_over(vm)) task_refuse(L, what, "cannot begin: the app has ended");
+}
+
 struct task *task_check_quiet_wait(lua_State *L, struct vm *vm, const char *what)
 {
     struct task *t = vm->current;
@@ -116,7 +129,9 @@ static int task_lua_current(lua_State *L)
 // spawn(object, detached) → task, serial; or nil when there are too many
 static int task_lua_spawn(lua_State *L)
 {
-    struct task *t = task_spawn(L, vm_of(L), lua_toboolean(L, 2));
+    struct task *t;
+    task_check_loop(L, vm_of(L), "a task");
+    t = task_spawn(L, vm_of(L), lua_toboolean(L, 2));
     if (!t) return 0;
     lua_pushlightuserdata(L, t);
     lua_pushnumber(L, t->serial);
