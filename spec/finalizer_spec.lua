@@ -97,6 +97,56 @@ end)
 return app
 ]]
 
+-- What is left of a VM when it closes: handles of things that have ended.
+local LAST = [[
+local photon = require "photon"
+local app = photon.app()
+local channel = photon.channel("last", { replay = 5 })
+local task, resume, read, reader, stream, request
+app:sse("/stream", function(st, req)
+  stream, request = st, req
+  task = photon.spawn({ detached = true }, photon.sleep, 1000)
+  photon.spawn({ detached = true }, photon.await, function(fn) resume = fn end)
+  read, reader = channel:events()
+  st:send "here"
+  photon.sleep(1)
+end)
+local function last()
+  local uses = {
+    function() task:cancel() task:join() end, function() resume(1) end, function() read(reader) end,
+    function() stream:send "x" end, function() stream:on_close(print) end, function() return request.path end,
+    function() channel:publish "last" end, function() channel:on_join(print) end,
+    function() photon.spawn(print) end, function() photon.after(1, print) end,
+    function() photon.offload("string", "len", "x") end, function() photon.sleep(0) end,
+  }
+  for round = 1, 2 do
+    for i, use in ipairs(uses) do
+      local ok, why = pcall(use)
+      if i > 7 and ok then photon.log.error("use " .. i .. " was not refused") end
+    end
+  end
+  photon.log.info("the last finalizer")
+end
+KEPT = newproxy(true)
+getmetatable(KEPT).__gc = last
+return app
+]]
+
+describe("the finalizers of a VM that closes", function()
+  it("use what has ended without harm", function()
+    local server = live.start{ source = LAST, flags = "--workers 1" }
+    local client = server:connect()
+    client:send "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n"
+    assert.is_true(client:comes "here")
+    client:close()
+    assert.is_true(server:reload())
+    assert.is_true(server:has_logged "the last finalizer")
+    server:signal "TERM"
+    assert.equal(0, server:wait())
+    assert.is_falsy(server:log():find("was not refused", 1, true), server:log())
+  end)
+end)
+
 describe("finalizers that raise", function()
   it("cost neither the process nor anybody else's request", function()
     local server = live.start{ source = APP, flags = "--log off" }

@@ -97,11 +97,7 @@ static struct app_part *app_part_new(struct generation *g, unsigned index)
 void app_part_free(struct app_part *part)
 {
     struct generation *g = part->generation;
-    if (part->vm && part->owns_vm) {
-        struct vm *vm = part->vm;
-        task_free_all(vm);
-        vm_free(vm);
-    }
+    if (part->owns_vm) task_free_vm(part->vm);
     if (g->parts[part->index] == part) g->parts[part->index] = NULL;
     mem_free(part);
     app_release(g);

@@ -39,8 +39,7 @@ static int prepare(lua_State *L)
 
 static void close_vm(struct worker *w)
 {
-    if (w->vm) task_free_all(w->vm);
-    vm_free(w->vm);
+    task_free_vm(w->vm);
     w->vm = NULL;
 }
 
@@ -58,8 +57,7 @@ static bool open_vm(struct worker *w)
     w->vm->server = pool->server;
     w->vm->phase = VM_SERVING; // without a loop: nothing can wait here
     if (lua_cpcall(w->vm->L, prepare, w) == 0) return true;
-    vm_free(w->vm);
-    w->vm = NULL;
+    close_vm(w);
     return false;
 }
 

@@ -111,15 +111,21 @@ void task_abandon_all(struct vm *vm)
     vm->current = NULL;
 }
 
-void task_free_all(struct vm *vm)
+void task_free_vm(struct vm *vm)
 {
-    struct list *node;
-    list_move_all(&vm->idle, &vm->tasks);
-    while ((node = list_take(&vm->idle)) != NULL) {
+    struct list ended, *node;
+    if (!vm) return;
+    vm->phase = VM_CLOSING;
+    list_init(&ended);
+    list_move_all(&ended, &vm->tasks);
+    list_move_all(&ended, &vm->idle);
+    for (node = ended.next; node != &ended; node = node->next) {
         struct task *t = list_entry(node, struct task, node);
         timer_stop(&t->timer);
         task_tell_end(t);
-        mem_free(t);
+        t->serial++;
     }
     if (vm->loop) loop_forget(&vm->turn);
+    vm_free(vm);
+    while ((node = list_take(&ended)) != NULL) mem_free(list_entry(node, struct task, node));
 }

@@ -137,8 +137,7 @@ static void testing_close(struct testing *t)
     if (!testing_settle(t) || !is_quiet) return;
     testing_apps_free(t);
     testing_channels_free(t, 0);
-    task_free_all(t->vm);
-    vm_free(t->vm);
+    task_free_vm(t->vm);
     channel_worker_close(&t->channels);
     loop_close(&t->loop);
 }
