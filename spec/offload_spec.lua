@@ -119,6 +119,20 @@ return app]] }
     server:stop()
   end)
 
+  it("may use what of luv needs no loop", function()
+    assert.equal("the same time", photon.offload(MODULE, "use_luv"))
+  end)
+
+  it("keeps to lua_memory with luv", function()
+    local server = live.start{ flags = "--lua-memory 32MiB", source = [[
+local photon = require "photon"
+local app = photon.app()
+app:get("/", function() return tostring(select(2, pcall(photon.offload, "spec.offload_work", "fill"))) end)
+return app]] }
+    assert.matches("not enough memory", server:get("/").body)
+    server:stop()
+  end)
+
   it("drops the result when the caller is cancelled", function()
     local path = os.tmpname()
     os.remove(path)

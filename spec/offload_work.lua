@@ -66,6 +66,26 @@ function work.on_leave()
   photon.channel("offload"):on_leave(print)
 end
 
+-- Uses luv between collections, with other things in the place of what they free.
+function work.use_luv()
+  local uv, litter = require "luv", {}
+  local before = uv.now()
+  for round = 1, 20 do
+    collectgarbage()
+    for i = 1, 200 do litter[i] = ("%d "):format(round):rep(200 + i) end
+    assert(uv.getaddrinfo("127.0.0.1", "80"))
+    if uv.now() ~= before then return "another time" end
+  end
+  return "the same time"
+end
+
+-- Fills 200 MB, with luv loaded.
+function work.fill()
+  local kept = { require "luv" }
+  for i = 1, 200 do kept[#kept + 1] = ("%d "):format(i):rep(350000) end
+  return #kept
+end
+
 function work.count_calls()
   calls = calls + 1
   return calls

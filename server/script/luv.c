@@ -4,7 +4,7 @@
 
 enum { MAX_ARGUMENTS = 16 }; // of a callback; luv's have at most four
 
-static char state_key, module_key;
+static char state_key, module_key, loop_key;
 
 // Protected: the callback and its arguments become a task.
 static int luv_spawn(lua_State *L)
@@ -117,6 +117,15 @@ static struct luv_state *luv_state_new(lua_State *L, struct vm *vm)
     return state;
 }
 
+// Without a loop of ours (in a thread of photon.offload) luv makes one, which lives as long as its
+// module names it; that name is taken away.
+static void luv_keep_loop(lua_State *L)
+{
+    lua_pushlightuserdata(L, &loop_key);
+    lua_getfield(L, -2, "_loop");
+    lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
 // The function that `require` calls.
 static int luv_load(lua_State *L)
 {
@@ -131,6 +140,7 @@ static int luv_load(lua_State *L)
     luv_context(vm->L)->extra = state;
     lua_pushcfunction(L, luaopen_luv);
     lua_call(L, 0, 1);
+    luv_keep_loop(L);
     luv_tame(L, vm);
     lua_pushlightuserdata(L, &module_key);
     lua_pushvalue(L, -2);

@@ -25,7 +25,7 @@ static size_t vm_memory_reserve(const struct vm *vm)
 // end the process. The luv room looks at the limit afterwards.
 static bool vm_is_unprotected(const struct vm *vm)
 {
-    return vm->luv && !vm->current && vm->phase != VM_LOADING;
+    return vm->luv && vm->loop && !vm->current && vm->phase != VM_LOADING;
 }
 
 // What is never passed.
