@@ -200,6 +200,19 @@ local function tick(timer, is_bound)
   end)
   if not is_bound then timer:unref() end
 end
+app:get("/awaited", function()
+  return photon.await(function(resume)
+    local timer = uv.new_timer()
+    timer:start(1, 0, function()
+      timer:close()
+      ticks:set("called", true)
+      while not ticks:get "go on" do photon.sleep(0.005) end
+      resume "the callback's"
+    end)
+  end)
+end)
+app:get("/called", function() return tostring(ticks:get "called") end)
+app:get("/go-on", function() ticks:set("go on", true) return "ok" end)
 app:get("/tick", function() tick(uv.new_timer(), true) return me end)
 app:get("/tick-unref", function() tick(uv.new_timer(), false) return me end)
 app:get("/ticks/:of", function(req) return tostring(ticks:get(req.params.of) or 0) end)
@@ -274,6 +287,16 @@ describe("luv in a server", function()
   local function reload()
     assert.is_true(server:reload())
   end
+
+  it("lets callbacks that have begun end after a reload, for requests wait for them", function()
+    local s = server:connect()
+    s:send "GET /awaited HTTP/1.1\r\nhost: t\r\n\r\n"
+    socket.eventually(function() return server:get("/called").body == "true" end, "the callback begins")
+    reload()
+    server:get "/go-on"
+    s:comes "the callback's"
+    s:close()
+  end)
 
   it("keeps the code of an active handle alive across reloads, until it is closed", function()
     local old = server:get("/tick").body

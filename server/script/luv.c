@@ -6,7 +6,8 @@ enum { MAX_ARGUMENTS = 16 }; // of a callback; luv's have at most four
 
 static char state_key, module_key, loop_key;
 
-// Protected: the callback and its arguments become a task.
+// Protected: the callback and its arguments become a task, which a reload leaves alone: somebody may
+// wait for what it does.
 static int luv_spawn(lua_State *L)
 {
     struct luv_state *state = lua_touserdata(L, 1);
@@ -21,7 +22,10 @@ static int luv_spawn(lua_State *L)
         lua_insert(L, 4);
         count++;
     }
-    lua_call(L, count + 1, 0);
+    lua_call(L, count + 1, 1);
+    lua_rawgeti(L, -1, 1);
+    struct task *t = lua_touserdata(L, -1);
+    t->is_kept = true;
     return 0;
 }
 
