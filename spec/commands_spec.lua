@@ -111,6 +111,11 @@ describe("the command line", function()
     refused(1, "bad%.lua:", "check bad.lua")
     write("bad.lua", "local photon = require 'photon'\nerror 'on purpose'\n")
     refused(1, "bad%.lua:2: on purpose", "check bad.lua")
+    write("bad.lua", "local function deep(n) return 1 + deep(n + 1) end\ndeep(1)\n")
+    refused(1, "bad%.lua:1: stack overflow", "check bad.lua")
+    write("bad.lua", "return {}\n")
+    refused(1, "^photon: bad%.lua must return the app that photon%.app%(%) makes, not another table:[^\n]*\n$",
+      "check bad.lua")
     write("bad.lua", "local app = require('photon').app()\nlocal f = function() end\n"
       .. "app:get('/a', f)\napp:get('/a', f)\nreturn app\n")
     refused(1, "bad%.lua:4.*bad%.lua:3", "check bad.lua")

@@ -213,8 +213,4 @@ describe("a mistake at load", function()
     compile(app)
     refused("comes too late", function() app:get("/x", print) end)
   end)
-
-  it("is a file that returns no app", function()
-    refused("return app", function() compile {} end)
-  end)
 end)

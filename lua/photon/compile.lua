@@ -126,9 +126,6 @@ local function trust_proxies(app)
 end
 
 return function(app)
-  if not apps.is_app(app) then
-    error(("the app's file returned a %s; its last line is `return app`"):format(type(app)), 0)
-  end
   local out = { routes = {}, on_start = {}, on_stop = {}, every = {}, seen = {} }
   collect(out, app, {}, "")
   trust_proxies(app)

@@ -12,7 +12,7 @@ local loader = { on_start = {}, on_stop = {}, every = {} }
 -- What went wrong, as text. A message without a place gets the traceback, which has one; what require
 -- puts before a syntax error says nothing more than that.
 function loader.text(err)
-  if type(err) ~= "table" then return tostring(err) end
+  if type(err) ~= "table" then return tostring(core.error_value(err)) end
   local message = tostring(err.message or err.detail or err)
     :gsub("^error loading module '[^\n]-' from file '[^\n]-':\n\t", "")
   if message:find("^[^\n]-:%d+:") or not err.trace then return message end
@@ -25,8 +25,10 @@ end
 
 -- Compiles an app object: the result, or nil and the message.
 function loader.compile(app, file)
-  if type(app) ~= "table" then
-    return nil, file .. " must return the app that photon.app() makes, not " .. type(app)
+  if not require("photon.app").is_app(app) then
+    local kind = type(app) == "table" and "another table" or type(app)
+    return nil, ("%s must return the app that photon.app() makes, not %s: its last line is `return app`"):format(file,
+      kind)
   end
   local ok, result = xpcall(compile, traceback, app)
   if not ok then return nil, loader.text(result) end

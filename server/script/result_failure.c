@@ -219,6 +219,7 @@ static int result_failed(lua_State *L)
 static int result_error_value(lua_State *L)
 {
     lua_settop(L, 1);
+    result_restore_message(L, vm_of(L), 1);
     if (result_kind_of(L, vm_of(L), 1) == RESULT_FAILURE) lua_getfield(L, 1, "value");
     return 1;
 }
