@@ -188,7 +188,27 @@ return app]]
       server:replace(version "3")
       assert.is_true(server:reload())
       assert.is_true(server:has_logged "it stops")
+      server:becomes("photon_generations", 1)
       assert.is_nil(server:log():find("cancelled", 1, true))
+    end)
+
+    it("starts no timers behind an on_start that was cut off", function()
+      server:replace [[
+local photon = require "photon"
+local app = photon.app()
+app:on_start(function()
+  photon.log.info "it waits"
+  pcall(photon.sleep, 1000)
+  photon.spawn(photon.sleep, 1000)
+end)
+app:every(0.01, function() end)
+return app]]
+      assert.is_true(server:reload())
+      assert.is_true(server:has_logged "it waits")
+      server:replace(version "3")
+      assert.is_true(server:reload())
+      server:becomes("photon_generations", 1)
+      server:becomes("photon_tasks", 0)
     end)
   end)
 end

@@ -106,7 +106,7 @@ void task_cancel_spawned(struct task *t);
 enum task_spared {
     TASK_SPARE_NONE,
     TASK_SPARE_CLOSERS, // the functions of req:on_close
-    TASK_SPARE_SCOPED,  // what serves an exchange, is kept, or was called by C
+    TASK_SPARE_SCOPED,  // what serves an exchange, is kept, or was called by C (but on_start)
 };
 void task_cancel_all(struct vm *vm, enum task_spared spared);
 

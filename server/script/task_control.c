@@ -60,9 +60,13 @@ void task_cancel_spawned(struct task *t)
     }
 }
 
+// What C has called ends by itself (presence, on_close), but app:on_start may wait for ever, and
+// what it starts would run on beside the new code.
 static bool task_is_spared(const struct task *t, enum task_spared spared)
 {
-    bool is_scoped = t->is_kept || (t->slot && t->slot->x) || t->kind != TASK_CALL;
+    bool is_start = t->kind == TASK_NAMED && strcmp(t->name, "start") == 0;
+    bool is_called = t->kind != TASK_CALL && !is_start;
+    bool is_scoped = t->is_kept || (t->slot && t->slot->x) || is_called;
     return spared == TASK_SPARE_SCOPED ? is_scoped : spared == TASK_SPARE_CLOSERS && t->is_closer;
 }
 
