@@ -182,7 +182,7 @@ static int bench_save(const char *path, struct slice text)
 // A run in which nothing at all succeeded has failed.
 static int bench_judge(const struct bench_result *r)
 {
-    if (r->responses || r->streams) return CMD_OK;
+    if (r->responses || r->events || r->streams_open) return CMD_OK;
     if (!bench_errors(r)) return cmd_fail(CMD_FAILED, "bench: no response came");
     for (unsigned i = 0; i < BENCH_ERRORS; i++)
         if (r->errors[i])

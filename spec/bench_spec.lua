@@ -201,8 +201,8 @@ describe("photon bench", function()
     } do
       local way, kind, mode, events = unpack(case, 1, 4)
       it(way, function()
-        local is_opened = mode == "sse"
-        local result = measure("-n 4 -c 2 " .. url_of(way), is_opened and 0 or 1)
+        local has_events = (events or 0) > 0
+        local result = measure("-n 4 -c 2 " .. url_of(way), has_events and 0 or 1)
         assert.equal(mode, result.mode)
         assert_errors(result, kind, 4)
         assert.truthy(#result.error_examples[kind] > 5)
