@@ -6,8 +6,8 @@ enum { MAX_ARGUMENTS = 16 }; // of a callback; luv's have at most four
 
 static char state_key, module_key, loop_key;
 
-// Protected: the callback and its arguments become a task, which a reload leaves alone: somebody may
-// wait for what it does.
+// Protected: the callback and its arguments become a task, which a reload leaves alone: somebody
+// may wait for what it does.
 static int luv_spawn(lua_State *L)
 {
     struct luv_state *state = lua_touserdata(L, 1);
