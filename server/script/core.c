@@ -24,6 +24,6 @@ void core_open(lua_State *L, struct vm *vm)
     shared_lua_open(L, vm);
     luv_lua_open(L, vm);
     offload_open(L, vm, core_open);
-    json_open(L);
+    json_open(L, &vm->scratches);
     lua_setfield(L, -2, "json");
 }

@@ -7,16 +7,32 @@ enum { JSON_KEEP = 64 << 10 };
 
 static char array_key;
 
+struct scratch {
+    struct list node;
+    struct buf buf;
+};
+
 static int free_scratch(lua_State *L)
 {
-    buf_reset(lua_touserdata(L, 1));
+    struct scratch *scratch = lua_touserdata(L, 1);
+    list_remove(&scratch->node);
+    buf_reset(&scratch->buf);
     return 0;
+}
+
+void json_abandon(struct list *scratches)
+{
+    struct list *node;
+    while ((node = list_take(scratches)) != NULL) {
+        buf_reset(&list_entry(node, struct scratch, node)->buf);
+    }
 }
 
 static void new_scratch(lua_State *L)
 {
-    struct buf *scratch = lua_newuserdata(L, sizeof *scratch);
-    *scratch = (struct buf){0};
+    struct scratch *scratch = lua_newuserdata(L, sizeof *scratch);
+    *scratch = (struct scratch){0};
+    list_append(lua_touserdata(L, lua_upvalueindex(3)), &scratch->node);
     lua_pushvalue(L, lua_upvalueindex(2));
     lua_setmetatable(L, -2);
 }
@@ -33,12 +49,12 @@ static struct buf *take_scratch(lua_State *L)
     }
     lua_pushnil(L);
     lua_replace(L, lua_upvalueindex(1));
-    return lua_touserdata(L, -1);
+    return &((struct scratch *)lua_touserdata(L, -1))->buf;
 }
 
 static void give_scratch(lua_State *L, int index)
 {
-    struct buf *scratch = lua_touserdata(L, index);
+    struct buf *scratch = &((struct scratch *)lua_touserdata(L, index))->buf;
     scratch->len = 0;
     if (scratch->cap > JSON_KEEP) buf_reset(scratch);
     lua_pushvalue(L, index);
@@ -88,7 +104,7 @@ static int array(lua_State *L)
     return 1;
 }
 
-int json_open(lua_State *L)
+int json_open(lua_State *L, struct list *scratches)
 {
     static const luaL_Reg functions[] = {{"decode", decode}, {"array", array}, {NULL, NULL}};
     lua_pushlightuserdata(L, &array_key);
@@ -102,7 +118,8 @@ int json_open(lua_State *L)
     lua_newtable(L);
     lua_pushcfunction(L, free_scratch);
     lua_setfield(L, -2, "__gc");
-    lua_pushcclosure(L, encode, 2);
+    lua_pushlightuserdata(L, scratches);
+    lua_pushcclosure(L, encode, 3);
     lua_setfield(L, -2, "encode");
     lua_pushlightuserdata(L, NULL);
     lua_setfield(L, -2, "null");

@@ -7,10 +7,14 @@
 
 #include <lua.h>
 #include "base/buf.h"
+#include "base/list.h"
 
 // Pushes the table { encode, decode, array, null }. Once per VM, before any of the functions below;
-// needs `require`. Raises when there is no memory.
-int json_open(lua_State *L);
+// needs `require`. The buffers of encode stand in `scratches`. Raises when there is no memory.
+int json_open(lua_State *L, struct list *scratches);
+
+// Frees the buffers of a Lua state whose finalizers will never run.
+void json_abandon(struct list *scratches);
 
 // Appends the value at `index` to `to`. NULL; or why it cannot be encoded, then `to` is as it was.
 // The message is valid until the thread's next call here. Runs no Lua code and no collector. Only

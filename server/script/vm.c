@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include "base/log.h"
 #include "base/mem.h"
+#include "script/json.h"
 #include "script/library.h"
 
 static int vm_exit_refused(lua_State *L)
@@ -56,6 +57,7 @@ struct vm *vm_new(struct loop *loop, const struct limits *limits, struct counter
     list_init(&vm->idle);
     list_init(&vm->after);
     list_init(&vm->objects);
+    list_init(&vm->scratches);
     for (int i = 0; i < VM_REFS; i++) vm->refs[i] = LUA_NOREF;
     vm->L = luaL_newstate();
     if (!vm->L) {
@@ -87,6 +89,7 @@ void vm_abandon(struct vm *vm)
 {
     static struct vm *_Atomic lost;
     vm->phase = VM_ABANDONED;
+    json_abandon(&vm->scratches);
     vm->next_lost = atomic_exchange(&lost, vm);
 }
 

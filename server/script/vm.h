@@ -112,6 +112,7 @@ struct vm {
     void (*on_full)(struct vm *vm);      // what lives in it leaves no memory to serve with
     const struct route *route;           // of the present or last slice, NULL: none
 
+    struct list scratches;      // Lua's buffers of JSON, freed without __gc when abandoned
     struct buf scratch;         // for encoders inside one call from Lua; survives a raised error
     size_t memory, memory_peak; // bytes of the Lua heap
     size_t memory_mark;         // growing over it makes LuaJIT collect, see vm_memory.c
