@@ -144,6 +144,20 @@ describe("a channel", function()
     s:close()
   end)
 
+  it("asks no more memory for its history than for what is kept", function()
+    local many = photon.channel("many", { replay = 10, backlog = 1024 })
+    for i = 1, 100000 do many:publish(tostring(i)) end
+    collectgarbage()
+    collectgarbage "stop"
+    local before = collectgarbage "count"
+    local list = many:history { last = 1e15 }
+    local grown = collectgarbage "count" - before
+    collectgarbage "restart"
+    assert.equal("100000", list[#list].data)
+    assert.is_true(#list >= 10 and #list < 200)
+    assert.is_true(grown < 200, grown .. " kB")
+  end)
+
   it("has a history", function()
     local ids = {}
     for i = 1, 5 do ids[i] = news:publish("n", i) end

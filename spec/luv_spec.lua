@@ -5,7 +5,6 @@ local uv = require "luv"
 local function await(fn)
   return photon.await(fn)
 end
-
 describe("luv", function()
   it("is there under both names", function()
     assert.equal(uv, require "uv")

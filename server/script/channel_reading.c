@@ -67,7 +67,7 @@ static int channel_lua_history(lua_State *L)
             return 2;
         }
     }
-    size_t most = (size_t)channel_last(ch), max = wanted < (double)most ? (size_t)wanted : most;
+    size_t most = channel_kept(ch), max = wanted < (double)most ? (size_t)wanted : most;
     struct channel_batch *b = channel_lua_push(L, vm, sizeof *b + max * sizeof *b->list,
                                                READER_TYPE, ch, channel_lua_registry_arg(L, 1));
     b->object.release = channel_batch_release;

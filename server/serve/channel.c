@@ -161,6 +161,14 @@ uint64_t channel_last(struct channel *ch)
     return next - 1;
 }
 
+size_t channel_kept(struct channel *ch)
+{
+    pthread_mutex_lock(&ch->lock);
+    size_t count = (size_t)(ch->ring.next - ch->ring.first);
+    pthread_mutex_unlock(&ch->lock);
+    return count;
+}
+
 uint32_t channel_subscribers(struct channel *ch)
 {
     pthread_mutex_lock(&ch->lock);

@@ -112,6 +112,7 @@ void channel_unclaim(struct channel *ch);
 // "<epoch>-<sequence>" into `to`; its length. channel_id of 0 is the id before the first event.
 size_t channel_id(const struct channel *ch, uint64_t sequence, char to[CHANNEL_ID]);
 uint64_t channel_last(struct channel *ch); // the newest event's sequence, 0 when there was none
+size_t channel_kept(struct channel *ch);   // how many events there are to replay just now
 uint32_t channel_subscribers(struct channel *ch);
 
 // The sequence that an id (also a composite one) names; false when it is not of this channel.
