@@ -171,6 +171,38 @@ describe("on_error", function()
     assert.equal("outer", client:get("/x").body)
   end)
 
+  it("answers for a stream whose function fails before anything has left", function()
+    local app = photon.app()
+    local function who(name) return function(err) return name .. " " .. err.status, err.status end end
+    app:on_error(who "outer")
+    app:sse("/refused", function() error(photon.problem(401, "who are you?")) end)
+    app:sse("/staged", function(stream) stream:send "x" error "too late for nobody" end)
+    app:get("/returned", function() return photon.stream(function() error(photon.problem(403, "no")) end) end)
+    app:group("/in", function(group)
+      group:on_error(who "inner")
+      group:use(function(_, inner) return inner(_) end)
+      group:sse("/refused", function() error(photon.problem(401, "who are you?")) end)
+    end)
+    app:sse("/begun", function(stream)
+      stream:send "x"
+      photon.sleep(0)
+      error "too late"
+    end)
+    local client = test.app(app)
+    local function answer(path)
+      local res = client:get(path, { raise = false })
+      return res.status, res.body
+    end
+    assert.same({ 401, "outer 401" }, { answer "/refused" })
+    assert.same({ 500, "outer 500" }, { answer "/staged" })
+    assert.same({ 403, "outer 403" }, { answer "/returned" })
+    assert.same({ 401, "inner 401" }, { answer "/in/refused" })
+    local begun = client:sse("/begun", { raise = false })
+    assert.equal(200, begun.status)
+    assert.equal("x", begun:next().data)
+    assert.is_nil(begun:next())
+  end)
+
   it("answers for unknown paths and methods, which keep their Allow", function()
     local app = photon.app()
     app:on_error(function(err) return "sorry " .. err.status end)

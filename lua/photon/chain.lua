@@ -47,7 +47,8 @@ end
 -- not handled twice.
 local function respond(on_error, fn, otherwise, req, ok, ...)
   local res = settle(fn, otherwise, ok, ...)
-  local err = res.error
+  local err, stream = res.error, res.stream
+  if stream and on_error and not stream.on_error then stream.on_error = on_error end -- should its function fail
   if err == nil or not on_error or err == cancelled or is_carried(ok, (...), err) then return res end
   return read_error_reply(on_error, err, res, xpcall(on_error, traceback, err, req))
 end

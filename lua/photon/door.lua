@@ -2,11 +2,11 @@
 -- done, does it protected, and yields until it is given the next task. C calls the functions of
 -- `named` by name.
 
+local chain = require "photon.chain"
 local core = require "photon.core"
 local task = require "photon.task"
 local wait = require "photon.wait"
 
-require "photon.chain"
 require "photon.finalizer"
 require "photon.load"
 require "photon.stream"
@@ -51,18 +51,26 @@ local function end_task(id)
   finish()
 end
 
+local answer
+
+-- The reply for a stream that could not begin, on_error's where there is one.
+local function answer_error(err, on_error, req)
+  if not on_error or err == cancelled then return reply(false, err) end
+  return answer(req, reply(true, chain.fail(err, on_error, req)))
+end
+
 -- The handler has returned a stream: its function runs in the same task. An error before the head
 -- has left still gets a reply of its own; later the stream ends as broken.
-local function run_stream(spec, fn, status, headers, req)
+local function run_stream(spec, fn, status, headers, on_error, req)
   local ok, stream = xpcall(stream_begin, traceback, status, spec, headers)
-  if not ok then return reply(false, stream) end
+  if not ok then return answer_error(stream, on_error, req) end
   if not stream then return end
   local done, err = xpcall(fn, traceback, stream, req)
   if done then return stream_finish(stream, true) end
   if err ~= cancelled and not core.stream_can_answer(stream) then failed("stream", err) end
   if core.stream_can_answer(stream) then
     core.stream_drop(stream)
-    return reply(false, err)
+    return answer_error(err, on_error, req)
   end
   stream_finish(stream, false)
 end
@@ -73,9 +81,9 @@ local function run_special(special, spec, status, headers, req)
   if not ok then reply(false, err) end
 end
 
-local function answer(req, spec, fn, status, headers)
+function answer(req, spec, fn, status, headers, on_error)
   if type(fn) == "table" then return run_special(fn, spec, status, headers, req) end
-  if fn then run_stream(spec, fn, status, headers, req) end
+  if fn then run_stream(spec, fn, status, headers, on_error, req) end
 end
 
 local function run(id, kind, fn, a, b, c)

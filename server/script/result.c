@@ -87,7 +87,8 @@ static int result_hand_over_stream(lua_State *L, struct vm *vm, const struct out
     lua_getfield(L, o->stream, "fn");
     lua_pushinteger(L, o->status);
     result_push_headers(L, vm, &o->headers);
-    return 4;
+    lua_getfield(L, o->stream, "on_error");
+    return 5;
 }
 
 int result_reply(lua_State *L)

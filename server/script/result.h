@@ -14,7 +14,7 @@ void result_open(lua_State *L, struct vm *vm);
 
 // core.reply(ok, ...): sends the reply of the running task's exchange for what its handler returned
 // (ok is true) or raised. For a stream it sends nothing and returns spec, function, status,
-// headers; else it returns nothing. Harmless when the exchange is over.
+// headers, and its on_error (or nil); else it returns nothing. Harmless when the exchange is over.
 int result_reply(lua_State *L);
 
 // core.traceback(err, [text]): the message handler of every protected call into an app (through
