@@ -32,19 +32,6 @@ return app
 
 local server
 
-local function look(list, may_act)
-  local wanted, now = {}, socket.now()
-  for _, client in ipairs(list) do
-    if may_act and now >= client.due then client.due = now + client:act() end
-    if client.socket then wanted[#wanted + 1] = { socket = client.socket, events = socket.reading, client = client } end
-  end
-  socket.poll(wanted, 0.01)
-  for _, each in ipairs(wanted) do
-    if each.ready then each.client:look() end
-  end
-  clients.sweep()
-end
-
 -- Those who are not there come once more, and all read on to the end, but for those who begin at what
 -- comes next and have seen nothing.
 local function read_to_end(list)
@@ -58,7 +45,7 @@ local function read_to_end(list)
         if not client.socket then client:act() end
       end
     end
-    if missing > 0 then look(list) end
+    if missing > 0 then clients.turn(list) end
     return missing == 0
   end, "the last event of every subscriber")
 end
@@ -106,7 +93,7 @@ describe("events of several workers", function()
     local ok, problem = pcall(function()
       local looks_at = 0
       repeat
-        look(list, true)
+        clients.turn(list, true)
         local is_over = false
         if socket.now() > looks_at then
           is_over = server:metric "photon_channel_events_total" == 2 * total

@@ -1,19 +1,11 @@
 // Fuzz target of the HTTP/1.1 reader (libFuzzer). The input is what a peer sends. It is read whole,
 // byte by byte and cut at random, each time in blocks of exactly the bytes that are there; all must
 // tell the same, and what is told must agree with the bytes.
-#include <stdio.h>
 #include <stdlib.h>
 #include "base/buf.h"
 #include "base/mem.h"
+#include "check.h"
 #include "text/http1_read.h"
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
 
 enum { MAX_ITEMS = 101 };
 

@@ -2,19 +2,11 @@
 // requests were, the rest is what a server sends, up to its close. It is read whole, byte by byte
 // and cut at random, each time from blocks of exactly the bytes that are there; all must tell the
 // same, and what is told must agree with the bytes.
-#include <stdio.h>
 #include <stdlib.h>
 #include "base/buf.h"
 #include "base/mem.h"
+#include "check.h"
 #include "text/http1_read_response.h"
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
 
 enum { MAX_ITEMS = 5 };
 

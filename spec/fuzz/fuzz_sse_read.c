@@ -2,19 +2,11 @@
 // byte chooses the limit of an event. It is read whole, byte by byte and cut at random, each time
 // from blocks of exactly the bytes that are there: all must tell the same. What is told is written
 // as an event stream again, which must say the same.
-#include <stdio.h>
 #include <stdlib.h>
 #include "base/mem.h"
+#include "check.h"
 #include "text/sse.h"
 #include "text/sse_read.h"
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

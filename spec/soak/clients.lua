@@ -154,4 +154,18 @@ function Asker:look()
   if self.socket.is_closed then self:stop() end
 end
 
+-- One turn of a crowd: who is due acts, if it may, and who has something to read reads.
+function clients.turn(list, may_act)
+  local wanted, now = {}, socket.now()
+  for _, client in ipairs(list) do
+    if may_act and now >= client.due then client.due = now + client:act() end
+    if client.socket then wanted[#wanted + 1] = { socket = client.socket, events = socket.reading, client = client } end
+  end
+  socket.poll(wanted, 0.01)
+  for _, each in ipairs(wanted) do
+    if each.ready then each.client:look() end
+  end
+  clients.sweep()
+end
+
 return clients

@@ -73,19 +73,6 @@ function Soak:crowd(size)
   end
 end
 
-local function step(self)
-  local wanted, now = {}, socket.now()
-  for _, client in ipairs(self.list) do
-    if now >= client.due then client.due = now + client:act() end
-    if client.socket then wanted[#wanted + 1] = { socket = client.socket, events = socket.reading, client = client } end
-  end
-  socket.poll(wanted, 0.01)
-  for _, each in ipairs(wanted) do
-    if each.ready then each.client:look() end
-  end
-  clients.sweep()
-end
-
 function Soak:reload()
   self.generation = self.generation + 1
   write(self.server.folder, self.generation)
@@ -98,7 +85,7 @@ function Soak:run(seconds)
   local latest, reloads_at = limit + socket.patience, socket.now() + 0.5
   self:set("quiet", 0)
   while socket.now() < limit or (self.gaps == 0 and socket.now() < latest) do
-    step(self)
+    clients.turn(self.list, true)
     if socket.now() > reloads_at then
       self:reload()
       reloads_at = socket.now() + 0.3 + math.random()
