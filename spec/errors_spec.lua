@@ -97,9 +97,34 @@ describe("a Lua error", function()
       for _ = 1, 10 do -- compiled by and by
         local ok, err = pcall(client.get, client, "/x")
         assert.is_false(ok)
-        assert.truthy(err:find(("errors_spec.lua:%d: stack overflow"):format(line), 1, true), err)
+        local message, place = err:match("^[^\n]*"), ("errors_spec.lua:%d: stack overflow"):format(line)
+        assert.truthy(message:find(place, 1, true), message)
       end
     end
+  end)
+
+  it("of a full stack is handled without finalizers, which would find no room there", function()
+    local function deep(n) return 1 + deep(n + 1) end
+    jit.off(deep) -- compiled code may collect where it is left
+    local finalized, on_full_stack = 0, 0
+    local function finalize()
+      finalized = finalized + 1
+      if debug.getinfo(100, "l") then on_full_stack = on_full_stack + 1 end
+    end
+    local client = client_of(function()
+      for _ = 1, 100 do getmetatable(newproxy(true)).__gc = finalize end
+      local before = finalized
+      repeat collectgarbage("step") until finalized > before -- so that whatever collects runs some
+      return tostring(deep(1))
+    end)
+    for _ = 1, 10 do
+      local _, err = pcall(client.get, client, "/x")
+      local message = err:match("^[^\n]*")
+      assert.truthy(message:find("errors_spec.lua:%d+: stack overflow"), message)
+    end
+    assert.equal(0, on_full_stack)
+    collectgarbage()
+    assert.equal(1000, finalized)
   end)
 
   it("is raised in the spec with its traceback", function()

@@ -14,7 +14,8 @@ local failed = core.failed
 -- The wrapper of a function. Values are weak too, for each holds its key.
 local wrapped = setmetatable({}, { __mode = "kv" })
 
-local function report(ok, err)
+local function finalize(fn, object)
+  local ok, err = pcall(fn, object)
   if not ok then failed("a finalizer", err) end
 end
 
@@ -22,7 +23,7 @@ local function wrap(fn)
   if type(fn) ~= "function" and type(fn) ~= "table" then return fn end
   local wrapper = wrapped[fn]
   if not wrapper then
-    wrapper = function(object) report(pcall(fn, object)) end
+    wrapper = function(object) pcall(finalize, fn, object) end -- on a full stack `failed` fails, too
     wrapped[fn] = wrapper
     wrapped[wrapper] = wrapper
   end

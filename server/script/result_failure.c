@@ -100,6 +100,14 @@ void result_make_failure(lua_State *L, struct vm *vm, const char *trace)
     lua_replace(L, value);
 }
 
+// In what is left of a full stack a finalizer would fail, and its error take the place of this one:
+// LuaJIT passes it on to whatever runs.
+static void result_hold_finalizers(lua_State *L, struct vm *vm)
+{
+    bool is_full = lua_type(L, 1) == LUA_TSTRING && strstr(lua_tostring(L, 1), "stack overflow");
+    if (is_full) vm_memory_hold(vm);
+}
+
 int result_traceback(lua_State *L)
 {
     struct vm *vm = vm_of(L);
@@ -107,10 +115,12 @@ int result_traceback(lua_State *L)
     bool has_text = lua_type(L, 2) == LUA_TSTRING;
     enum result_kind kind = result_kind_of(L, vm, 1);
     if (kind == RESULT_PLAIN || kind == RESULT_REQUEST) {
+        result_hold_finalizers(L, vm);
         lua_pushvalue(L, has_text ? 2 : 1);
         result_make_failure(L, vm, NULL);
         lua_pushvalue(L, 1);
         lua_setfield(L, 3, "value");
+        vm_memory_release(vm);
         return 1;
     }
     lua_settop(L, 1);

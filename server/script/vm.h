@@ -119,6 +119,7 @@ struct vm {
     size_t memory_low;          // the least since the mark was last passed
     int stepmul;                // of the collector, while it is hurried
     bool is_hurried;            // the collector ends its cycle at its next step
+    bool is_held;               // the collector is stopped for the handling of an error
     bool was_refused;           // memory, in the present slice
     bool is_stopping;           // a hook raises at the next line
     bool is_deep;               // what it complains of is the thread's stack, not the heap
@@ -164,6 +165,10 @@ void vm_memory_relimit(struct vm *vm);
 // After a slice, outside of Lua: the collector goes at its own pace again. True when the slice met
 // the limit: all garbage should be collected, so that the next one finds room.
 bool vm_memory_settle(struct vm *vm);
+
+// Nothing is collected, and so no finalizer runs, until the second is called or the slice ends.
+void vm_memory_hold(struct vm *vm);
+void vm_memory_release(struct vm *vm);
 
 // After all garbage has been collected: whether so little of lua_memory is left that what comes
 // next will meet the limit as well.

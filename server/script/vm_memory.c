@@ -156,9 +156,23 @@ bool vm_memory_is_short(const struct vm *vm)
     return vm->memory > limit - limit / 16;
 }
 
+void vm_memory_hold(struct vm *vm)
+{
+    if (vm->is_held || !lua_gc(vm->L, LUA_GCISRUNNING, 0)) return; // the app may have stopped it
+    vm->is_held = true;
+    lua_gc(vm->L, LUA_GCSTOP, 0);
+}
+
+void vm_memory_release(struct vm *vm)
+{
+    if (vm->is_held) lua_gc(vm->L, LUA_GCRESTART, 0);
+    vm->is_held = false;
+}
+
 bool vm_memory_settle(struct vm *vm)
 {
     bool was_refused = vm->was_refused;
+    vm_memory_release(vm);
     if (vm->is_stopping) vm_end_stop(vm);
     if (vm->is_hurried) lua_gc(vm->L, LUA_GCSETSTEPMUL, vm->stepmul);
     vm->was_refused = vm->is_hurried = false;
