@@ -17,7 +17,7 @@ void task_make_ready(struct task *t)
     if (t->vm->loop) loop_next_turn(t->vm->loop, &t->vm->turn);
 }
 
-static void task_flush(struct vm *vm)
+void task_flush(struct vm *vm)
 {
     struct list *node;
     while ((node = list_take(&vm->after)) != NULL) {

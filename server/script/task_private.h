@@ -10,6 +10,9 @@ void task_make_ready(struct task *t);
 // It ends: whoever asked for that is told.
 void task_tell_end(struct task *t);
 
+// Sends what the running slice has written so far.
+void task_flush(struct vm *vm);
+
 // An idle task, with or without a coroutine; NULL when there are too many or no memory.
 struct task *task_find(struct vm *vm);
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "script/guard.h"
 #include "script/request.h"
-#include "script/task.h"
+#include "script/task_private.h"
 
 // The C function between the coroutine's base and here that a yield cannot pass, for the message.
 static const char *task_blocking_call(lua_State *L)
@@ -203,6 +203,7 @@ static int task_lua_sleep(lua_State *L)
     if (lua_type(L, 1) != LUA_TNUMBER || isnan(seconds)) {
         return luaL_error(L, "photon.sleep takes a number of seconds, not %s", luaL_typename(L, 1));
     }
+    task_flush(vm); // a paced event is on its way before its producer's wait is arranged
     struct task *t = task_check_wait(L, vm, "photon.sleep");
     double ms = ceil(seconds * 1000);
     if (ms > 1e13) ms = 1e13;
