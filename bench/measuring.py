@@ -1,5 +1,5 @@
 """What the parts of bench/run measure with: servers, their CPU time, clients, tables."""
-import os, re, statistics, subprocess, sys, time
+import contextlib, os, re, statistics, subprocess, sys, time
 import http.client, socket
 
 CPUS = sorted(os.sched_getaffinity(0))
@@ -8,6 +8,20 @@ SERVER_CPU, CLIENT_CPUS = {CPUS[0]}, set(CPUS[1:]) or set(CPUS)
 
 def on_cpus(cpus):
     return lambda: os.sched_setaffinity(0, cpus)
+
+
+@contextlib.contextmanager
+def awake():
+    """Keeps every processor from its idle states by loops that run only when nothing else would: what is
+    measured then is a program's own delay, not how long its processor takes to wake up."""
+    code = "import os; os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))\nwhile True: pass"
+    loops = [subprocess.Popen([sys.executable, "-c", code], preexec_fn=on_cpus({cpu})) for cpu in CPUS]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
 
 
 def family(pid):

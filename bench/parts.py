@@ -1,8 +1,8 @@
 """The parts of bench/run. Each starts the servers that it compares, and prints a table."""
-import os, re, resource, signal, statistics, subprocess, sys, threading, time
+import contextlib, os, re, resource, signal, statistics, subprocess, sys, threading, time
 
-from measuring import (CLIENT_CPUS, check_equal, get, interleave, measure, on_cpus, post, raw_reply, stream_events,
-                       table, wrk_requests)
+from measuring import (CLIENT_CPUS, awake, check_equal, get, interleave, measure, on_cpus, post, raw_reply,
+                       stream_events, table, wrk_requests)
 from servers import start_bare, start_peers, start_photon
 
 
@@ -77,14 +77,17 @@ def print_delays(title, results):
 
 
 def lone(options):
-    """How long after its sending an event that is sent alone can be read: one each 2 ms on each stream."""
+    """How long after its sending an event that is sent alone can be read: one each 2 ms on each stream; as
+    the machine is, when most of it is the waking of processors, and with the processors kept awake."""
     servers, results = [start_photon(options), *start_peers(options)], {}
-    for _ in range(options.rounds):
-        for count in (1, 100):
-            for server in servers:
-                reader = delays(options, server, "/stamps", count, options.seconds)
-                results.setdefault((f"{count} streams", server.name), []).append(report(reader))
-    print_delays(f"Lone events, from sending to readable, medians of {options.rounds} rounds", results)
+    for _ in range(options.rounds * options.seconds):
+        for state, kept in (("idle", contextlib.nullcontext), ("awake", awake)):
+            with kept():
+                for count in (1, 100):
+                    for server in servers:
+                        reader = delays(options, server, "/stamps", count, 1)
+                        results.setdefault((f"{count} streams, {state}", server.name), []).append(report(reader))
+    print_delays("Lone events, from sending to readable, medians of slices of a second", results)
     stop(servers)
 
 
