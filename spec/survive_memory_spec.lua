@@ -10,6 +10,11 @@ local function eat_tables() local t = {} while true do t[#t + 1] = { {}, {}, #t 
 local function nothing() end
 local kept
 app:get("/ok", function() return "ok" end)
+app:get("/pace", function()
+  local pace = collectgarbage("setstepmul", 200)
+  collectgarbage("setstepmul", pace)
+  return ("%d"):format(pace)
+end)
 app:get("/ok/:a", function(req) return { a = req.params.a } end)
 ]]
 
@@ -91,6 +96,12 @@ describe("a heap at its limit, by", function()
       survive.answers(server)
     end)
   end
+
+  it("anything, has the usual pace of the collector after it: few long steps, that few events meet", function()
+    survive.try(server, ways[1], "/1/x")
+    survive.answers(server)
+    assert.equal("2000", server:get("/pace").body)
+  end)
 
   it("anything, does not keep the server from stopping cleanly", function()
     server:signal "TERM"
