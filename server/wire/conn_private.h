@@ -1,4 +1,5 @@
-// conn_private: what conn.c (life), conn_read.c and conn_write.c share; for them alone.
+// conn_private: what conn.c (life), conn_read.c, conn_write.c and conn_progress.c share; for them
+// alone.
 #ifndef PHOTON_WIRE_CONN_PRIVATE_H
 #define PHOTON_WIRE_CONN_PRIVATE_H
 
@@ -23,6 +24,10 @@ void conn_deliver_kept(struct conn *c);
 
 // The socket takes bytes again.
 void conn_write_on(struct conn *c);
+
+// The socket is full; it has taken some bytes before that, or the watch is to begin. A peer that
+// takes nothing for write_timeout is stalled then.
+void conn_watch_progress(struct conn *c);
 
 // Nothing is left to write: half-closes and waits for the peer's end of file.
 void conn_linger(struct conn *c);

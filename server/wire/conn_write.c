@@ -2,9 +2,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <linux/sockios.h>
-#include <netinet/tcp.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include "base/mem.h"
 
@@ -12,7 +9,6 @@ enum {
     CONN_COPY = 4096,     // parts of payloads up to that size are copied rather than shared
     CONN_GATHER = 64,     // pieces in one write
     CONN_COMPACT = 32768, // sent bytes that may stand before unsent ones in `out`
-    CONN_LOOKS = 4,       // for progress in a write_timeout
 };
 
 // What waits before `out`: a part of a payload, or an older `out`, whose memory it owns.
@@ -97,68 +93,6 @@ static void conn_consume(struct conn *c, size_t len)
         buf_consume(&c->out, c->out_sent);
         c->out_sent = 0;
     }
-}
-
-// Progress ----------------------------------------------------------------------------------------
-
-// TCP_USER_TIMEOUT finds a peer that acknowledges nothing, but it also ends one that reads slowly
-// and never lets the window open wide. So while a socket is full we look ourselves whether anything
-// of what it holds is taken, however little.
-
-static void conn_on_look(struct timer *stall);
-
-static uint64_t conn_acknowledged(const struct conn *c)
-{
-    int held = 0;
-    return ioctl(c->fd, SIOCOUTQ, &held) == 0 ? c->sent - (uint64_t)held : c->sent;
-}
-
-static void conn_limit_silence(struct conn *c, uint32_t ms)
-{
-    setsockopt(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)); // other sockets have none
-}
-
-static void conn_look_later(struct conn *c)
-{
-    uint64_t due = c->progress_at + c->write_timeout - c->loop->now;
-    uint64_t step = c->write_timeout / CONN_LOOKS + 1;
-    timer_start(c->loop, &c->stall, due < step ? due : step, conn_on_look);
-}
-
-static void conn_note_progress(struct conn *c, uint64_t acknowledged)
-{
-    c->acknowledged = acknowledged;
-    c->progress_at = c->loop->now;
-}
-
-static void conn_on_look(struct timer *stall)
-{
-    struct conn *c = list_entry(stall, struct conn, stall);
-    uint64_t now = conn_acknowledged(c);
-    if (now != c->acknowledged) conn_note_progress(c, now);
-    if (now == c->sent && !c->is_blocked) {
-        c->is_watched = false;
-        conn_limit_silence(c, c->write_timeout);
-    } else if (c->loop->now - c->progress_at >= c->write_timeout) {
-        conn_end(c, CONN_STALLED);
-    } else {
-        conn_look_later(c);
-    }
-}
-
-// The socket is full; it has taken some bytes before that, or the watch is to begin. What it takes
-// is no progress once that is watched, or heartbeats that come one by one would keep a dead peer.
-static void conn_watch_progress(struct conn *c)
-{
-    uint64_t now = conn_acknowledged(c);
-    if (c->is_watched) {
-        if (now != c->acknowledged) conn_note_progress(c, now);
-        return;
-    }
-    c->is_watched = true;
-    conn_limit_silence(c, 0);
-    conn_note_progress(c, now);
-    conn_look_later(c);
 }
 
 // After a write: what it calls for.
