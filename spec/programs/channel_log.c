@@ -206,5 +206,5 @@ int main(void)
         {"many threads publish", test_threads},
         {NULL, NULL},
     };
-    return log_run(cases);
+    return folder_run(cases);
 }

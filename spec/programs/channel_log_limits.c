@@ -34,8 +34,9 @@ static void test_full_disk(void)
 
 static void test_refusals(void)
 {
-    char error[JOURNAL_ERROR] = "";
+    char error[JOURNAL_ERROR] = "", path22[96];
     struct channel_log_job *job;
+    snprintf(path22, sizeof path22, "%s-2", path2);
     forget();
     begin();
     struct channel *a = open_durable("a", NULL), *b = probe_channel("b", NULL);
@@ -92,5 +93,5 @@ int main(void)
         {"the files stay within their bounds", test_bounds},
         {NULL, NULL},
     };
-    return log_run(cases);
+    return folder_run(cases);
 }

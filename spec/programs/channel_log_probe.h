@@ -1,21 +1,12 @@
-// channel_log_probe: durable channels in a folder of their own.
+// channel_log_probe: durable channels.
 #ifndef PHOTON_SPEC_CHANNEL_LOG_PROBE_H
 #define PHOTON_SPEC_CHANNEL_LOG_PROBE_H
 
-#include <unistd.h>
-#include "base/log.h"
 #include "channel_probe.h"
+#include "folder_probe.h"
 #include "serve/channel_log.h"
 
-static char folder[40] = "/dev/shm/photon-log-XXXXXX";
-static char path[64], path2[80], path22[96];
 static struct probe probe;
-
-static inline void forget(void)
-{
-    unlink(path);
-    unlink(path2);
-}
 
 static inline void begin(void)
 {
@@ -78,27 +69,6 @@ static inline enum channel_result publish(struct channel *ch, const char *data)
     if (!CHECK(send_text(ch, CHANNEL_LOG_PUBLISH, data))) return CHANNEL_BAD_EVENT;
     wait_for(1);
     return back.result;
-}
-
-static inline uint64_t size_of(const char *name)
-{
-    struct stat st;
-    return stat(name, &st) ? 0 : (uint64_t)st.st_size;
-}
-
-// Runs the cases in a folder that is gone afterwards: the exit status of the program.
-static inline int log_run(const struct report_case *cases)
-{
-    if (!mkdtemp(folder) && !mkdtemp(strcpy(folder, "/tmp/photon-log-XXXXXX"))) return 1;
-    snprintf(path, sizeof path, "%s/log", folder);
-    snprintf(path2, sizeof path2, "%s-2", path);
-    snprintf(path22, sizeof path22, "%s-2", path2);
-    log_open(LOG_OFF, LOG_ERROR);
-    int status = report_run(cases);
-    forget();
-    rmdir(folder);
-    log_close();
-    return status;
 }
 
 #endif

@@ -1,4 +1,4 @@
-// journal_probe: journals in a folder of their own, and what reading them tells.
+// journal_probe: journals, and what reading them tells.
 #ifndef PHOTON_SPEC_JOURNAL_PROBE_H
 #define PHOTON_SPEC_JOURNAL_PROBE_H
 
@@ -10,15 +10,10 @@
 #include <sys/wait.h>
 #include <signal.h>
 #include <unistd.h>
-#include "base/log.h"
-#include "report.h"
+#include "folder_probe.h"
 #include "serve/journal.h"
 
 enum { MOST = 4096, MOST_TEXT = 64 };
-
-// In memory where that can be had: here the calls count, not the disk.
-static char folder[40] = "/dev/shm/photon-journal-XXXXXX";
-static char path[64], path2[80], aside[96], aside2[96];
 
 // What a reader has been told.
 struct told {
@@ -65,14 +60,6 @@ static inline bool open_journal(struct journal *j, const char *epoch)
 static inline bool epoch_is(const struct journal *j, const char *epoch)
 {
     return memcmp(j->epoch, epoch, JOURNAL_EPOCH) == 0;
-}
-
-static inline void forget(void)
-{
-    unlink(path);
-    unlink(path2);
-    unlink(aside);
-    unlink(aside2);
 }
 
 static inline void text_of(uint64_t sequence, char to[MOST_TEXT])
@@ -177,28 +164,6 @@ static inline uint64_t any(uint64_t below)
     seed ^= seed >> 7;
     seed ^= seed << 17;
     return (seed >> 11) % below;
-}
-
-static inline uint64_t size_of(const char *name)
-{
-    struct stat st;
-    return stat(name, &st) ? 0 : (uint64_t)st.st_size;
-}
-
-// Runs the cases in a folder that is gone afterwards: the exit status of the program.
-static inline int journal_run(const struct report_case *cases)
-{
-    if (!mkdtemp(folder) && !mkdtemp(strcpy(folder, "/tmp/photon-journal-XXXXXX"))) return 1;
-    snprintf(path, sizeof path, "%s/log", folder);
-    snprintf(path2, sizeof path2, "%s-2", path);
-    snprintf(aside, sizeof aside, "%s.damaged", path);
-    snprintf(aside2, sizeof aside2, "%s.damaged", path2);
-    log_open(LOG_OFF, LOG_ERROR);
-    int status = report_run(cases);
-    forget();
-    rmdir(folder);
-    log_close();
-    return status;
 }
 
 #endif

@@ -132,5 +132,5 @@ int main(void)
         {"refuses what it cannot have", test_refused},
         {NULL, NULL},
     };
-    return journal_run(cases);
+    return folder_run(cases);
 }

@@ -132,5 +132,5 @@ int main(void)
         {"with any fault in two segments the row is unbroken", test_faults_of_two},
         {NULL, NULL},
     };
-    return journal_run(cases);
+    return folder_run(cases);
 }

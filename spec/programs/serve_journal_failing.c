@@ -108,5 +108,5 @@ int main(void)
         {"on a full disk it can be opened", test_open_on_full_disk},
         {NULL, NULL},
     };
-    return journal_run(cases);
+    return folder_run(cases);
 }
