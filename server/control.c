@@ -1,6 +1,7 @@
 #include "control.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 enum {
     CONTROL_LINE = 64,
     CONTROL_WAIT_MS = 2000,
+    CONTROL_RETRY_MS = 100,                        // without descriptors
     CONTROL_MOST_PATH = 107 - sizeof(".sock") + 1, // so that the socket's path is not too long
 };
 
@@ -92,11 +94,45 @@ static void control_accept(struct control *c, int fd, const struct peer *peer)
     timer_start(c->loop, &client->timer, CONTROL_WAIT_MS, control_on_time);
 }
 
+static void control_keep_spare(struct control *c)
+{
+    if (c->spare < 0) c->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void control_give_spare(struct control *c)
+{
+    if (c->spare >= 0) close(c->spare);
+    c->spare = -1;
+}
+
+static void control_on_readable(struct listener *l);
+
+static void control_on_retry(struct timer *timer)
+{
+    struct control *c = list_entry(timer, struct control, retry);
+    bool is_watching = true;
+    control_keep_spare(c);
+    for (unsigned i = 0; i < c->count; i++)
+        is_watching &= listener_watch(&c->listeners[i], c->loop, control_on_readable);
+    if (!is_watching) timer_start(c->loop, timer, CONTROL_RETRY_MS, control_on_retry);
+}
+
+static void control_pause(struct control *c)
+{
+    for (unsigned i = 0; i < c->count; i++) listener_unwatch(&c->listeners[i]);
+    timer_start(c->loop, &c->retry, CONTROL_RETRY_MS, control_on_retry);
+}
+
 static void control_on_readable(struct listener *l)
 {
+    struct control *c = l->owner;
     struct peer peer;
     int fd;
-    while ((fd = listener_accept(l, &peer)) >= 0) control_accept(l->owner, fd, &peer);
+    while ((fd = listener_accept(l, &peer)) >= 0) control_accept(c, fd, &peer);
+    if (fd == -1) return;
+    control_give_spare(c);
+    if ((fd = listener_accept(l, &peer)) >= 0) control_accept(c, fd, &peer);
+    control_pause(c);
 }
 
 // Only the user may connect.
@@ -196,8 +232,9 @@ static bool control_take_pid_file(struct control *c, const char *file, char *err
 bool control_open(struct control *c, struct loop *loop, struct reload *reload,
                   const struct config *config, char *error, size_t size)
 {
-    *c = (struct control){.loop = loop, .reload = reload};
+    *c = (struct control){.loop = loop, .reload = reload, .spare = -1};
     list_init(&c->clients);
+    control_keep_spare(c);
     bool is_open = !config->has_pid_file || control_take_pid_file(c, config->pid_file, error, size);
     if (is_open) control_listen_by_app(c, config->app);
     return is_open;
@@ -205,8 +242,11 @@ bool control_open(struct control *c, struct loop *loop, struct reload *reload,
 
 void control_stop(struct control *c)
 {
+    if (!c->loop) return;
+    timer_stop(&c->retry);
     for (unsigned i = 0; i < c->count; i++) listener_close(&c->listeners[i]);
     c->count = 0;
+    control_give_spare(c);
 }
 
 static void control_remove_pid(const char *file)

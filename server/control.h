@@ -5,6 +5,8 @@
 // KEY-PID.sock in a folder of the user, KEY being made of the app's real path; several servers of
 // one app are all found. A socket nobody listens on is stale and is removed by whoever meets it.
 //
+// When descriptors run out one is left for a client; the next ones wait until there are some.
+//
 // A client sends one line, "reload", and reads until the end: "ok " or "failed ", then the message.
 #ifndef PHOTON_CONTROL_H
 #define PHOTON_CONTROL_H
@@ -19,6 +21,8 @@ struct control {
     struct listener listeners[2];
     unsigned count;
     struct list clients;
+    int spare;                   // a descriptor kept for a client, -1: given up
+    struct timer retry;          // until descriptors may be there again
     char pid_file[CONTROL_PATH]; // empty: none written
 };
 

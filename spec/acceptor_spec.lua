@@ -1,12 +1,7 @@
 -- Who gets a connection, and what happens when there are too many.
-local ffi = require "ffi"
 local live = require "spec.live"
 local replies = require "spec.replies"
 local socket = require "spec.socket"
-
-if not pcall(function() return ffi.C.spec_prlimit end) then
-  ffi.cdef [[int spec_prlimit(int, int, const unsigned long *, unsigned long *) __asm__("prlimit");]]
-end
 
 local SOURCE = [[
 local photon = require "photon"
@@ -17,7 +12,6 @@ app:metrics("/metrics")
 return app
 ]]
 
-local RLIMIT_NOFILE = 7
 local GET = "GET %s HTTP/1.1\r\nhost: photon.test\r\n\r\n"
 
 local function reply_on(s, target)
@@ -111,8 +105,7 @@ describe("accepting", function()
 
     it(("survives having no descriptors left (%d workers)"):format(workers), function()
       server = live.start { source = SOURCE, flags = "--workers " .. workers }
-      local limits = ffi.new("unsigned long[2]", 40, 40)
-      assert.equal(0, ffi.C.spec_prlimit(server.pid, RLIMIT_NOFILE, limits, nil))
+      server:limit_descriptors(40)
       local watcher = connect()
       assert.equal(200, reply_on(watcher, "/").status)
       for _ = 1, 60 do connect() end

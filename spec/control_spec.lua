@@ -180,6 +180,23 @@ describe("a running server", function()
     assert.truthy(text:find "^photon: reload failed: .*app%.lua:1: on purpose\n$", text)
   end)
 
+  it("answers when it has no descriptors left, and reloads when it has some again", function()
+    local server = start "--workers 2"
+    local crowd = {}
+    server:limit_descriptors(40)
+    for i = 1, 60 do crowd[i] = server:connect() end
+    assert.truthy(server:has_logged "cannot accept connections")
+    for _ = 1, 2 do -- the one that is kept for this is taken again
+      local text, status = run("reload " .. server.folder)
+      assert.equal("1", status)
+      assert.truthy(text:find "^photon: reload failed: .*: Too many open files\n$", text)
+    end
+    server:limit_descriptors(1000)
+    for _, one in ipairs(crowd) do one:close() end
+    local text, status = run("reload " .. server.folder)
+    assert.equal("0", status, text)
+  end)
+
   it("takes inherited sockets before all others", function()
     local fd, port = listen()
     local server = start("--workers 1", { source = SOURCE,

@@ -6,8 +6,13 @@ local replies = require "spec.replies"
 local socket = require "spec.socket"
 
 if not pcall(function() return ffi.C.spec_kill end) then
-  ffi.cdef [[int spec_kill(int, int) __asm__("kill");]]
+  ffi.cdef [[
+  int spec_kill(int, int) __asm__("kill");
+  int spec_prlimit(int, int, const unsigned long *, unsigned long *) __asm__("prlimit");
+  ]]
 end
+
+local RLIMIT_NOFILE = 7
 
 local live = { signals = { TERM = 15, INT = 2, HUP = 1, KILL = 9, STOP = 19, CONT = 18 } }
 
@@ -123,6 +128,12 @@ end
 
 function Server:signal(name)
   ffi.C.spec_kill(self.pid, live.signals[name])
+end
+
+-- From now on it can open no descriptor that is not below `most`.
+function Server:limit_descriptors(most)
+  local limits = ffi.new("unsigned long[2]", most, 4096)
+  if ffi.C.spec_prlimit(self.pid, RLIMIT_NOFILE, limits, nil) ~= 0 then error("prlimit has failed", 2) end
 end
 
 -- Whether no thread of a process runs.
