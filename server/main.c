@@ -1,7 +1,9 @@
 // The program: finds the command and runs it.
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "cmd.h"
 #include "script/library.h"
 
@@ -67,9 +69,22 @@ static void main_ignore_pipe(void)
     sigaction(SIGPIPE, &action, NULL);
 }
 
+// In a process that is started without one of them, a loop or a socket would get its number, and log
+// lines would be written into that.
+static bool main_hold_standard(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd) return false;
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "--help";
+    if (!main_hold_standard())
+        return cmd_fail(CMD_FAILED, "standard input, output or error is closed, and /dev/null "
+                                    "cannot take its place");
     if (argc < 2) {
         main_help();
         return CMD_USAGE;

@@ -3,6 +3,7 @@ local build = require "spec.build"
 local cjson = require "cjson"
 local lfs = require "lfs"
 local live = require "spec.live"
+local uv = require "luv"
 
 local GOOD = [[
 local photon = require "photon"
@@ -178,6 +179,21 @@ describe("the command line", function()
     assert.equal("socket", lfs.attributes(folder .. "/s", "mode"))
     server:stop()
     assert.is_nil(lfs.attributes(folder .. "/s"))
+  end)
+
+  it("starts without standard input and error, and gives their numbers to nothing else", function()
+    local server = live.start {
+      source = GOOD,
+      before = [[sh -c 'exec "$@" <&- 2>&-' sh ]],
+      flags = "--access-log",
+    }
+    server:get "/users/7"
+    assert.truthy(server:reload())
+    server:get "/users/7"
+    for _, number in ipairs { 0, 2 } do
+      assert.equal("/dev/null", uv.fs_readlink(("/proc/%d/fd/%d"):format(server.pid, number)))
+    end
+    server:stop()
   end)
 
   it("logs requests where it is told to", function()
