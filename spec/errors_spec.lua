@@ -127,6 +127,16 @@ describe("a Lua error", function()
     assert.equal(1000, finalized)
   end)
 
+  it("of a full stack reaches who joins the task, with its line", function()
+    local function wide(a, b, c, d, e) return wide(b, c, d, e, a) + a + b + c + d + e end
+    local place = ("errors_spec.lua:%d: stack overflow"):format(debug.getinfo(1, "l").currentline - 1)
+    for _ = 1, 20 do -- compiled by and by
+      local joined, err = photon.spawn(wide, 1, 2, 3, 4, 5):join()
+      assert.is_nil(joined)
+      assert.equal(place, tostring(err):match "errors_spec.*", err)
+    end
+  end)
+
   it("is raised in the spec with its traceback", function()
     local client = client_of(function() error "boom" end)
     local ok, err = pcall(client.get, client, "/x")

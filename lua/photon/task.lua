@@ -39,13 +39,19 @@ local function wake_joiners(t)
   t.joiners = nil
 end
 
--- An error that nobody joins is logged; one who joins later still gets it.
+-- An error that nobody joins is logged; one who joins later still gets it. That of a full stack, which
+-- is text, is known in this slice only.
+local function fail(t)
+  local err = t.values[1]
+  if type(err) == "string" then err = core.error_value(err) end
+  t.values[1] = err
+  if not t.joiners and not t.is_quiet and err ~= wait.cancelled then core.failed("task", err) end
+end
+
 local function done(t, ok, ...)
   t.is_done, t.ok = true, ok
   t.values = pack(...)
-  if not ok and not t.joiners and not t.is_quiet and (...) ~= wait.cancelled then
-    core.failed("task", (...))
-  end
+  if not ok then fail(t) end
   wake_joiners(t)
 end
 
