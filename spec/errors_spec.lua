@@ -137,6 +137,48 @@ describe("a Lua error", function()
     end
   end)
 
+  -- The app's own, raised where the stack has room for `depth` calls: near its end the message handler
+  -- finds too little. The ways differ in a slot.
+  it("that finds no room to be handled holds no collection", function()
+    local depth, enter, is_running
+    local error = error -- busted finds a global by a function
+    local function down(n)
+      if n == 0 then error("stack overflow, says the app", 0) end
+      return 1 + down(n - 1)
+    end
+    jit.off(down)
+    local client = client_of(function()
+      photon.defer(function()
+        is_running = collectgarbage "isrunning"
+        collectgarbage "stop"
+      end)
+      return tostring(enter())
+    end)
+    local function message_at(n)
+      depth = n
+      local _, err = pcall(client.get, client, "/x")
+      local was_stopped = not collectgarbage "isrunning"
+      collectgarbage "restart"
+      assert.is_true(is_running, n)
+      assert.is_true(was_stopped, n) -- what the app has said holds
+      return err:match "^[^\n]*"
+    end
+    for _, way in ipairs {
+      function() return 1 + down(depth) end,
+      function() return 1, 2 + down(depth) end,
+      function() return 1, 2, 3 + down(depth) end,
+    } do
+      enter = way
+      local most, over = 0, 65536
+      while over - most > 1 do
+        local middle = math.floor((most + over) / 2)
+        if message_at(middle):find("says the app", 1, true) then most = middle else over = middle end
+      end
+      assert.truthy(most > 1000, most)
+      for n = most - 20, most + 20 do message_at(n) end
+    end
+  end)
+
   it("is raised in the spec with its traceback", function()
     local client = client_of(function() error "boom" end)
     local ok, err = pcall(client.get, client, "/x")

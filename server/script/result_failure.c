@@ -39,11 +39,13 @@ static void result_push_message(lua_State *L)
     }
 }
 
-// The stack was so full that no message handler could run: see vm_trace.c.
+// The stack was so full that no message handler could run, or end: see vm_trace.c, and below.
 static void result_restore_message(lua_State *L, struct vm *vm, int value)
 {
-    if (!vm->overflow[0] || lua_type(L, value) != LUA_TSTRING) return;
+    if (lua_type(L, value) != LUA_TSTRING) return;
     if (strcmp(lua_tostring(L, value), "error in error handling") != 0) return;
+    vm_memory_release(vm);
+    if (!vm->overflow[0]) return;
     lua_pushstring(L, vm->overflow);
     lua_replace(L, value);
 }
@@ -101,11 +103,13 @@ void result_make_failure(lua_State *L, struct vm *vm, const char *trace)
 }
 
 // In what is left of a full stack a finalizer would fail, and its error take the place of this one:
-// LuaJIT passes it on to whatever runs.
+// LuaJIT passes it on to whatever runs. The making of a failure may need more than is left, too.
 static void result_hold_finalizers(lua_State *L, struct vm *vm)
 {
-    bool is_full = lua_type(L, 1) == LUA_TSTRING && strstr(lua_tostring(L, 1), "stack overflow");
-    if (is_full) vm_memory_hold(vm);
+    const char *text = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : "";
+    if (!strstr(text, "stack overflow")) return;
+    snprintf(vm->overflow, VM_OVERFLOW, "%s", text);
+    vm_memory_hold(vm);
 }
 
 int result_traceback(lua_State *L)

@@ -104,7 +104,7 @@ struct vm {
     struct task *current;            // the task that runs now, NULL outside Lua
     unsigned closed_calls;           // of this slice, to streams that are closed
     uint64_t slice_began;            // task_clock, when the present slice began
-    char overflow[VM_OVERFLOW];      // of this slice, the error of a full stack in compiled code
+    char overflow[VM_OVERFLOW];      // of this slice, the last error of a full stack
     struct list after;               // what is to be done when the present slice ends
     int refs[VM_REFS];               // registry references of what C needs often
     struct vm *next_lost;            // of the abandoned ones
