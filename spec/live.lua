@@ -136,11 +136,20 @@ function Server:limit_descriptors(most)
   if ffi.C.spec_prlimit(self.pid, RLIMIT_NOFILE, limits, nil) ~= 0 then error("prlimit has failed", 2) end
 end
 
+-- The state of a thread, a letter as in proc(5).
+local function thread_state(pid, thread)
+  return read(("/proc/%d/task/%d/stat"):format(pid, thread)):match "%) (%u)"
+end
+
+-- That of the main thread, the boss.
+function Server:thread_state()
+  return thread_state(self.pid, self.pid)
+end
+
 -- Whether no thread of a process runs.
 local function is_frozen(pid)
-  local tasks = ("/proc/%d/task/"):format(pid)
-  for id in lfs.dir(tasks) do
-    if id:find "^%d" and read(tasks .. id .. "/stat"):match "%) (%u)" ~= "T" then return false end
+  for id in lfs.dir(("/proc/%d/task/"):format(pid)) do
+    if id:find "^%d" and thread_state(pid, tonumber(id)) ~= "T" then return false end
   end
   return true
 end
