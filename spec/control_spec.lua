@@ -200,7 +200,8 @@ describe("a running server", function()
     for _, pipe in ipairs(pipes) do
       local text = pipe:read "*a"
       pipe:close()
-      assert.truthy(text:find "^photon: reloaded" or text:find "^photon: reload failed: .*: Too many open files\n$", text)
+      assert.truthy(text:find "^photon: reloaded " or text:find "^photon: reload failed: .*: Too many open files\n$",
+        text)
     end
     local text, status = run("reload " .. server.folder)
     assert.equal("0", status, text)
