@@ -69,8 +69,8 @@ static void main_ignore_pipe(void)
     sigaction(SIGPIPE, &action, NULL);
 }
 
-// In a process that is started without one of them, a loop or a socket would get its number, and log
-// lines would be written into that.
+// In a process that is started without one of them, a loop or a socket would get its number, and
+// log lines would be written into that.
 static bool main_hold_standard(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {

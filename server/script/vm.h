@@ -96,18 +96,18 @@ struct vm {
     struct vm_slot **slots;
     uint32_t slot_count, slot_cap, slot_free;
 
-    struct list tasks;               // all living tasks
-    struct list ready;               // tasks to be resumed, in order
-    struct loop_turn turn;           // resumes them
-    struct list idle;                // finished tasks with their coroutines, kept for reuse
-    unsigned idle_count, task_count; // idle ones with a coroutine; living ones
-    struct task *current;            // the task that runs now, NULL outside Lua
-    unsigned closed_calls;           // of this slice, to streams that are closed
-    uint64_t slice_began;            // task_clock, when the present slice began
-    char overflow[VM_OVERFLOW];      // of this slice, the last error of a full stack
-    struct list after;               // what is to be done when the present slice ends
-    int refs[VM_REFS];               // registry references of what C needs often
-    struct vm *next_lost;            // of the abandoned ones
+    struct list tasks;                   // all living tasks
+    struct list ready;                   // tasks to be resumed, in order
+    struct loop_turn turn;               // resumes them
+    struct list idle;                    // finished tasks with their coroutines, kept for reuse
+    unsigned idle_count, task_count;     // idle ones with a coroutine; living ones
+    struct task *current;                // the task that runs now, NULL outside Lua
+    unsigned closed_calls;               // of this slice, to streams that are closed
+    uint64_t slice_began;                // task_clock, when the present slice began
+    char overflow[VM_OVERFLOW];          // of this slice, the last error of a full stack
+    struct list after;                   // what is to be done when the present slice ends
+    int refs[VM_REFS];                   // registry references of what C needs often
+    struct vm *next_lost;                // of the abandoned ones
     void (*on_abandoned)(struct vm *vm); // the guard has given this VM up
     void (*on_full)(struct vm *vm);      // what lives in it leaves no memory to serve with
     const struct route *route;           // of the present or last slice, NULL: none
