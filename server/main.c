@@ -79,6 +79,18 @@ static bool main_hold_standard(void)
     return true;
 }
 
+// What a command was to print and could not is a failure. Not of serve: its code tells how it
+// stopped, and nobody need read the one line that it prints.
+static int main_run(const struct command *command, int argc, char **argv)
+{
+    int code = command->run(argc, argv);
+    bool is_written = fflush(stdout) == 0 && !ferror(stdout);
+    if (is_written || code != CMD_OK || command == &cmd_serve) return code;
+    return cmd_fail(CMD_FAILED,
+                    "%s: standard output cannot be written; is its disk full, or its reader gone?",
+                    command->name);
+}
+
 int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "--help";
@@ -95,7 +107,7 @@ int main(int argc, char **argv)
     library_locate();
     for (unsigned i = 0; i < MAIN_COMMANDS; i++) {
         if (strcmp(word, main_commands[i]->name) == 0)
-            return main_commands[i]->run(argc - 1, argv + 1);
+            return main_run(main_commands[i], argc - 1, argv + 1);
     }
     return main_refuse(word);
 }

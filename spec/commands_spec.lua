@@ -87,6 +87,13 @@ describe("the command line", function()
     refused(2, "PHOTON_MAX_BODY", "check", "PHOTON_MAX_BODY=lots")
   end)
 
+  it("fails when what it prints cannot be written", function()
+    for _, arguments in ipairs { "version", "routes . --json", "bench --help", "test ok_spec.lua" } do
+      write("ok_spec.lua", 'it("passes", function() end)')
+      refused(1, "standard output cannot be written", arguments .. " >/dev/full")
+    end
+  end)
+
   it("warns of variables that nothing reads", function()
     local output, errors, status = run("check", "PHOTON_MAX_BODDY=5")
     assert.equal("photon: . ok (4 routes)\n", output)
