@@ -8,11 +8,12 @@ local app = photon.app { max_body = "16 KiB" }
 
 local MAX_NAME, MAX_TEXT = 30, 2000
 
--- A text that is shown to others: not empty, not long, without control characters but line breaks.
+-- A text that is shown to others: UTF-8, not empty, not long, without control characters but line breaks.
 local function check_text(value, what, most)
   local text = type(value) == "string" and value:match "^%s*(.-)%s*$" or ""
-  if text == "" or #text > most or text:find "[%z\1-\9\11-\31\127]" then
-    error(photon.problem(422, ("%s is a text of 1 to %d bytes"):format(what, most)))
+  local _, length = text:gsub("[^\128-\191]", "") -- each character has one byte that is no continuation
+  if text == "" or length > most or text:find "[%z\1-\9\11-\31\127]" or not pcall(photon.json.encode, text) then
+    error(photon.problem(422, ("%s is a text of 1 to %d characters"):format(what, most)))
   end
   return text
 end

@@ -147,7 +147,11 @@ return [[
       status.textContent = `${me} in ${room}`;
       showMembers();
     };
-    source.onerror = () => { status.textContent = "The connection is lost; trying again…"; };
+    source.onerror = ({ target }) => {
+      status.textContent = target.readyState === EventSource.CLOSED
+        ? "The server does not let you in; reload the page to try again."
+        : "The connection is lost; trying again…";
+    };
     for (const event of ["message", "join", "leave"]) source.addEventListener(event, take);
     source.addEventListener("photon.gap", () => note("Some of what was said here is not kept any more."));
   }
