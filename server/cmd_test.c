@@ -50,7 +50,8 @@ const struct command cmd_test = {
         "usage: photon test [BUSTED OPTIONS] [SPEC]...\n"
         "\n"
         "Runs busted on the specs (files or folders; spec without any), each test as a task that\n"
-        "may wait. require \"photon.test\" gives clients for apps. Exit code 0 when all pass.\n"
+        "may wait. require \"photon.test\" gives clients for apps. Exit code 0 when all pass,\n"
+        "1 when not, 2 for wrong usage.\n"
         "The options are those of busted: --filter, --tags, --shuffle, --repeat, --output …\n"
         "(busted --help lists them). Specs find the path of this program in $PHOTON.\n",
     .run = test_run,

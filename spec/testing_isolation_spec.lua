@@ -140,7 +140,7 @@ describe("isolation", function()
     write("loads_spec.lua", "this is not Lua")
     assert.equal(1, (run "loads_spec.lua"))
     assert.equal(1, (run "none_spec.lua"))
-    assert.equal(1, (run "--no-such-option"))
+    assert.equal(2, (run "--no-such-option"))
   end)
 
   it("ends in order whatever is open, also when an assertion fails in between", function()

@@ -17,6 +17,10 @@ local UNITS = { it = true, describe = true, file = true }
 
 local NAME = "photon test"
 
+local WRONG_USAGE = 2
+
+local failed = 1 -- the exit code of a run that does not succeed
+
 -- In a scope of its own: what goes wrong at its end is an error of the unit.
 local function in_scope(run)
   local own = scope.open()
@@ -57,8 +61,13 @@ local function prepare()
   package.loaded["busted.core"] = function() return wrap_safe(make_core()) end
   package.loaded["busted.modules.cli"] = function(options)
     local cli = make_cli(options)
-    local set_name = cli.set_name
+    local set_name, parse = cli.set_name, cli.parse
     function cli.set_name(self) return set_name(self, NAME) end
+    function cli.parse(self, arguments)
+      local parsed, problem = parse(self, arguments)
+      if not parsed then failed = WRONG_USAGE end
+      return parsed, problem
+    end
     return cli
   end
   return require "busted.runner"
@@ -81,7 +90,7 @@ local function run()
     return type(e) == "table" and e[1] == EXIT and e or core.traceback(e)
   end, { standalone = false })
   if ok then return 0 end
-  if type(err) == "table" and err[1] == EXIT then return err[2] == 0 and 0 or 1 end
+  if type(err) == "table" and err[1] == EXIT then return err[2] == 0 and 0 or failed end
   return explain(err)
 end
 
