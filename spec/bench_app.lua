@@ -28,11 +28,15 @@ app:post("/answer", function(req)
     for word in words:gmatch "%S+" do stream:send(word) end
   end)
 end)
+local opened = 0
 app:sse("/open", function(stream)
   stream:comment "hello"
   stream:send "one"
+  photon.sleep(0) -- it has left then
+  opened = opened + 1
   photon.sleep(3600)
 end)
+app:get("/opened", function() return tostring(opened) end)
 
 local HEAD = "HTTP/1.1 200 OK\r\n"
 local STREAM = HEAD .. "Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"

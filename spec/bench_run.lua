@@ -1,7 +1,9 @@
 -- What the specs of `photon bench` share: the server that it measures (spec/bench_app.lua), and how
 -- it is run.
 local cjson = require "cjson"
+local ffi = require "ffi"
 local live = require "spec.live"
+local socket = require "spec.socket"
 
 local bench = {}
 
@@ -43,6 +45,26 @@ function bench.run(arguments)
   pipe:close()
   local output, status = text:match "^(.-)exit (%d+)\n$"
   return output, bench.read(bench.folder .. "/err"), tonumber(status)
+end
+
+local function count_opened()
+  return tonumber(bench.server:get("/opened").body)
+end
+
+-- Runs bench at /open with `count` connections and interrupts it when their streams have what they get:
+-- its result as a table.
+function bench.run_until_open(count)
+  local before = count_opened()
+  local command = ("bench --json -d 3600 -c %d http://127.0.0.1:%d/open"):format(count, bench.server.port)
+  local pipe = io.popen("echo $$; exec " .. live.command(command))
+  local pid = tonumber(pipe:read "*l")
+  local is_open, problem = pcall(socket.eventually, function() return count_opened() >= before + count end,
+    "the streams are open")
+  ffi.C.spec_kill(pid, live.signals.INT)
+  local text = pipe:read "*a"
+  pipe:close()
+  if not is_open then error(problem, 2) end
+  return cjson.decode(text)
 end
 
 return bench
