@@ -197,6 +197,11 @@ describe("the clock", function()
   end)
 
   it("must be frozen to be moved", function()
+    for _, time in ipairs { 0 / 0, 1 / 0, -1e300, "noon" } do
+      local ok, problem = pcall(test.clock.freeze, time)
+      assert.is_false(ok)
+      assert.truthy(problem:find("seconds since 1970, not " .. tostring(time), 1, true), problem)
+    end
     assert.error_matches(function() test.clock.advance(1) end, "not frozen")
   end)
 end)
