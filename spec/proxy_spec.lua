@@ -54,24 +54,41 @@ local function free_port()
   return port
 end
 
--- nginx with the guide's configuration, changed by `edit`: its port and process id.
-local function start_nginx(folder, upstream, edit)
-  local port = free_port()
-  local config = lib.read("docs/streaming.md"):match "```nginx\n(.-)```"
-  config = edit(config:gsub("127%.0%.0%.1:8080", "127.0.0.1:" .. upstream):gsub("listen 80;",
-    ("listen 127.0.0.1:%d;"):format(port)))
-  local file = assert(io.open(folder .. "/nginx.conf", "w"))
+-- nginx on a port that was free just now, which somebody else may have taken since: its process id once
+-- it listens, nil when the port was taken.
+local function try_nginx(folder, port)
   local f = folder
-  file:write(FRAME:format(f, f, f, f, f, f, config))
-  file:close()
-  local output = io.popen(("%s -p %s -c %s/nginx.conf >%s/nginx.log 2>&1 & echo $!"):format(NGINX, f, f, f))
+  local output = io.popen((": >%s/nginx.log; %s -p %s -c %s/nginx.conf >>%s/nginx.log 2>&1 & echo $!"):format(f, NGINX,
+    f, f, f))
   local pid = tonumber(output:read "*l")
   output:close()
-  socket.eventually(function()
-    local client = socket.connect(port)
-    if client then client:close() end
-    return client
-  end, function() return "nginx listens: " .. lib.read(f .. "/nginx.log") end)
+  local function log() return lib.read(f .. "/nginx.log") end
+  local is_taken
+  local is_done, problem = pcall(socket.eventually, function()
+    is_taken = log():find("bind() to 127.0.0.1:" .. port .. " failed", 1, true)
+    local has_begun = io.open(f .. "/pid") -- written when it has bound
+    if has_begun then has_begun:close() end
+    return is_taken or has_begun
+  end, function() return "nginx listens: " .. log() end)
+  if is_done and not is_taken then return pid end
+  ffi.C.spec_kill(pid, live.signals.KILL)
+  if not is_done then error(problem, 0) end
+end
+
+-- nginx with the guide's configuration, changed by `edit`: its port and process id.
+local function start_nginx(folder, upstream, edit)
+  local guide = lib.read("docs/streaming.md"):match "```nginx\n(.-)```"
+  local port, pid
+  repeat
+    port = free_port()
+    local config = edit(guide:gsub("127%.0%.0%.1:8080", "127.0.0.1:" .. upstream):gsub("listen 80;",
+      ("listen 127.0.0.1:%d;"):format(port)))
+    local file = assert(io.open(folder .. "/nginx.conf", "w"))
+    local f = folder
+    file:write(FRAME:format(f, f, f, f, f, f, config))
+    file:close()
+    pid = try_nginx(folder, port)
+  until pid
   return port, pid
 end
 
