@@ -5,6 +5,8 @@
 #include "wire/connector.h"
 #include "wire_probe.h"
 
+enum { PATIENCE = 60000 }; // ms, for what must come
+
 struct outcome {
     unsigned calls;
     int fd; // or the error
@@ -80,7 +82,7 @@ static void test_connect(void)
 {
     struct connector_target target = {0};
     int listening = listen_on_tcp(&target, 0);
-    connect_to(&target, 5000);
+    connect_to(&target, PATIENCE);
     check_connected(listening);
     close(listening);
 }
@@ -89,7 +91,7 @@ static void test_refused(void)
 {
     struct connector_target target = {0};
     close(listen_on_tcp(&target, 0));
-    connect_to(&target, 5000);
+    connect_to(&target, PATIENCE);
     EQUAL(outcome.fd, -ECONNREFUSED);
 }
 
@@ -98,13 +100,13 @@ static void test_second_address(void)
     struct connector_target target = {0};
     close(listen_on_tcp(&target, 0));
     int listening = listen_on_tcp(&target, 1);
-    connect_to(&target, 5000);
+    connect_to(&target, PATIENCE);
     check_connected(listening);
     EQUAL(target.first, 1);
-    connect_to(&target, 5000);
+    connect_to(&target, PATIENCE);
     check_connected(listening);
     close(listening);
-    connect_to(&target, 5000);
+    connect_to(&target, PATIENCE);
     EQUAL(outcome.fd, -ECONNREFUSED);
 }
 
@@ -121,7 +123,7 @@ static void test_conn(void)
     struct probe p = {.on_bytes = take_five};
     int listening = listen_on_tcp(&target, 0);
     struct peer none = {.family = AF_UNIX};
-    connect_to(&target, 5000);
+    connect_to(&target, PATIENCE);
     int peer = accept(listening, NULL, NULL);
     p.conn = conn_open(&loop, outcome.fd, &none, &probe_protocol, &p);
     if (!CHECK(p.conn && write(peer, "hello", 5) == 5)) return;
@@ -144,7 +146,7 @@ static void test_resolve(void)
     snprintf(port, sizeof(port), "%u", ntohs(name->sin_port));
     CHECK(connector_resolve(&target, "localhost", port, error, sizeof(error)));
     CHECK(target.count > 0);
-    connect_to(&target, 5000); // by way of ::1 where localhost is that too
+    connect_to(&target, PATIENCE); // by way of ::1 where localhost is that too
     check_connected(listening);
     CHECK(!connector_resolve(&target, "no.such.host.invalid", "80", error, sizeof(error)));
     CHECK(strstr(error, "no.such.host.invalid: "));
@@ -160,10 +162,10 @@ static void test_unix(void)
     CHECK(!connector_set_path(&target, too_long));
     snprintf(path, sizeof(path), "/tmp/wire_connector.%ld", (long)getpid());
     CHECK(connector_set_path(&target, path));
-    connect_to(&target, 5000);
+    connect_to(&target, PATIENCE);
     EQUAL(outcome.fd, -ENOENT);
     int listening = listen_at(&target.addresses[0], 8);
-    connect_to(&target, 5000);
+    connect_to(&target, PATIENCE);
     check_connected(listening);
     close(listening);
     unlink(path);
@@ -177,11 +179,11 @@ static void test_full_backlog(void)
     snprintf(path, sizeof(path), "/tmp/wire_connector.%ld", (long)getpid());
     CHECK(connector_set_path(&target, path));
     int listening = listen_at(&target.addresses[0], 0), first;
-    connect_to(&target, 5000);
+    connect_to(&target, PATIENCE);
     first = outcome.fd;
     connect_to(&target, 20);
     EQUAL(outcome.fd, -EAGAIN);
-    CHECK(begin(&target, 5000));
+    CHECK(begin(&target, PATIENCE));
     loop_run_once(&loop, 20);
     EQUAL(outcome.calls, 0);
     close(accept(listening, NULL, NULL));
@@ -196,13 +198,13 @@ static void test_cancel(void)
 {
     struct connector_target target = {0};
     int listening = listen_on_tcp(&target, 0);
-    struct connector *c = begin(&target, 5000);
+    struct connector *c = begin(&target, PATIENCE);
     if (!CHECK(c)) return;
     connector_cancel(c);
     for (int i = 0; i < 5; i++) loop_run_once(&loop, 1);
     EQUAL(outcome.calls, 0);
     close(listening);
-    c = begin(&target, 5000); // one that is about to fail
+    c = begin(&target, PATIENCE); // one that is about to fail
     connector_cancel(c);
     for (int i = 0; i < 5; i++) loop_run_once(&loop, 1);
     EQUAL(outcome.calls, 0);

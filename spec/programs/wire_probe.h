@@ -78,7 +78,7 @@ static void probe_on_close(struct conn *c, enum conn_end how)
 static const struct conn_protocol probe_protocol = {probe_on_bytes, probe_on_eof, probe_on_drain,
                                                     probe_on_close};
 
-// A case that waits in vain gives up after ten seconds without progress.
+// A case that waits in vain gives up after a minute without progress.
 static uint64_t probe_progress;
 
 static inline void probe_went_on(void)
@@ -88,7 +88,7 @@ static inline void probe_went_on(void)
 
 static inline bool probe_is_stuck(void)
 {
-    return uv_hrtime() - probe_progress > UINT64_C(10000000000);
+    return uv_hrtime() - probe_progress > UINT64_C(60000000000);
 }
 
 static bool probe_tcp_pair(int pair[2])
