@@ -61,12 +61,13 @@ static void main_on_signal(int number)
     (void)number;
 }
 
-// Writing to a lost peer is an error like any other. Unlike SIG_IGN, a handler is not inherited by
-// the programs that an app starts.
-static void main_ignore_pipe(void)
+// Writing to a lost peer, or beyond the limit of a file's size, is an error like any other. Unlike
+// SIG_IGN, a handler is not inherited by the programs that an app starts.
+static void main_ignore_failed_writes(void)
 {
     struct sigaction action = {.sa_handler = main_on_signal, .sa_flags = SA_RESTART};
     sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL);
 }
 
 // In a process that is started without one of them, a loop or a socket would get its number, and
@@ -103,7 +104,7 @@ int main(int argc, char **argv)
     }
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return main_help();
     if (strcmp(word, "--version") == 0) word = "version";
-    main_ignore_pipe();
+    main_ignore_failed_writes();
     library_locate();
     for (unsigned i = 0; i < MAIN_COMMANDS; i++) {
         if (strcmp(word, main_commands[i]->name) == 0)

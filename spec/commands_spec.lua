@@ -203,6 +203,22 @@ describe("the command line", function()
     server:stop()
   end)
 
+  it("outlives a file that meets the limit of its size", function()
+    local server = live.start {
+      source = [[
+        local app = require("photon").app()
+        app:get("/", function(req)
+          local file = assert(io.open(req.query.file, "wb"))
+          file:setvbuf "no"
+          return { ok = file:write(("x"):rep(100000)) or false, closed = file:close() }
+        end)
+        return app]],
+      before = "ulimit -f 8; ",
+    }
+    assert.equal([[{"closed":true,"ok":false}]], server:get("/?file=" .. folder .. "/large").body)
+    server:stop()
+  end)
+
   it("logs requests where it is told to", function()
     local server = live.start { source = GOOD, flags = "--access-log --log json" }
     server:get "/users/7"
