@@ -51,13 +51,23 @@ static void reload_ask_server(struct reload_tally *tally, const char *path)
     close(fd);
 }
 
-static void reload_ask_in_folder(struct reload_tally *tally, const char *folder, const char *key)
+// Whether a server is asked by its app's first key already.
+static bool reload_is_double(const char *folder, const char *first, const char *socket)
+{
+    char path[2 * CONTROL_PATH];
+    snprintf(path, sizeof(path), "%s/%s%s", folder, first, socket + CONTROL_KEY - 1);
+    return access(path, F_OK) == 0;
+}
+
+static void reload_ask_in_folder(struct reload_tally *tally, const char *folder, const char *key,
+                                 const char *first)
 {
     char path[2 * CONTROL_PATH];
     struct dirent *entry;
     DIR *dir = control_is_ours(folder) ? opendir(folder) : NULL;
     while (dir && (entry = readdir(dir)) != NULL) {
         if (strncmp(entry->d_name, key, CONTROL_KEY - 1) != 0) continue;
+        if (first && reload_is_double(folder, first, entry->d_name)) continue;
         snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
         reload_ask_server(tally, path);
     }
@@ -66,9 +76,11 @@ static void reload_ask_in_folder(struct reload_tally *tally, const char *folder,
 
 static void reload_ask_by_app(struct reload_tally *tally, const char *app)
 {
-    char folder[CONTROL_PATH], key[CONTROL_KEY];
-    control_key(app, key);
-    for (unsigned i = 0; control_folder(i, folder); i++) reload_ask_in_folder(tally, folder, key);
+    char folder[CONTROL_PATH], keys[CONTROL_KEYS][CONTROL_KEY];
+    for (unsigned k = 0; k < CONTROL_KEYS && control_key(app, k, keys[k]); k++) {
+        for (unsigned i = 0; control_folder(i, folder); i++)
+            reload_ask_in_folder(tally, folder, keys[k], k ? keys[0] : NULL);
+    }
 }
 
 static int reload_run(int argc, char **argv)

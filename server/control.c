@@ -159,11 +159,14 @@ static void control_listen_by_app(struct control *c, const char *app)
 {
     char folder[CONTROL_PATH], path[2 * CONTROL_PATH], key[CONTROL_KEY], error[512];
     const char *why = "no folder for it can be made";
-    control_key(app, key);
     if (control_make_folder(folder)) {
+        bool is_listening = true;
         control_sweep(folder);
-        snprintf(path, sizeof(path), "%s/%s-%ld.sock", folder, key, (long)getpid());
-        if (control_listen(c, path, error, sizeof(error))) return;
+        for (unsigned i = 0; is_listening && control_key(app, i, key); i++) {
+            snprintf(path, sizeof(path), "%s/%s-%ld.sock", folder, key, (long)getpid());
+            is_listening = control_listen(c, path, error, sizeof(error));
+        }
+        if (is_listening) return;
         why = error;
     }
     log_write(LOG_WARN, "photon reload cannot find this server by its app: %s", why);

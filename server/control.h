@@ -2,8 +2,9 @@
 // `photon reload` asks and is answered. Belongs to the boss's thread.
 //
 // The socket of `--pid FILE` is FILE.sock. Besides, every server has one that is found by its app:
-// KEY-PID.sock in a folder of the user, KEY being made of the app's real path; several servers of
-// one app are all found. A socket nobody listens on is stale and is removed by whoever meets it.
+// KEY-PID.sock in a folder of the user, KEY being made of the app's real path, and another one when
+// its name leads through links; several servers of one app are all found. A socket nobody listens
+// on is stale and is removed by whoever meets it.
 //
 // When descriptors run out one is left for a client; the next ones wait until there are some.
 //
@@ -18,7 +19,7 @@
 struct control {
     struct loop *loop;
     struct reload *reload;
-    struct listener listeners[2];
+    struct listener listeners[1 + CONTROL_KEYS];
     unsigned count;
     struct list clients;
     int spare;                   // a descriptor kept for a client, -1: given up

@@ -53,17 +53,40 @@ void control_sweep(const char *folder)
     if (dir) closedir(dir);
 }
 
-void control_key(const char *app, char key[CONTROL_KEY])
+// Absolute, without empty parts and dots, but with links as they are.
+static void control_name_plainly(const char *file, char to[PATH_MAX])
 {
-    char file[PATH_MAX + 16], real[PATH_MAX];
+    size_t len = 0;
+    if (file[0] != '/' && getcwd(to, PATH_MAX) && to[1]) len = strlen(to);
+    while (*file) {
+        size_t part = strcspn(file, "/");
+        bool counts = part && !(part == 1 && file[0] == '.');
+        if (counts && len + part + 2 <= PATH_MAX)
+            len += (size_t)snprintf(to + len, PATH_MAX - len, "/%.*s", (int)part, file);
+        file += part + (file[part] == '/');
+    }
+    to[len] = '\0';
+}
+
+static uint64_t control_hash(const char *text)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); // FNV-1a
+    for (; *text; text++) hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+bool control_key(const char *app, unsigned index, char key[CONTROL_KEY])
+{
+    char file[PATH_MAX + 16], named[PATH_MAX], real[PATH_MAX];
     size_t len = strlen(app);
     bool is_file = len > 4 && strcmp(app + len - 4, ".lua") == 0;
-    uint64_t hash = UINT64_C(0xcbf29ce484222325); // FNV-1a
     snprintf(file, sizeof(file), is_file ? "%.4096s" : "%.4096s/app.lua", app);
-    if (!realpath(file, real)) snprintf(real, sizeof(real), "%.4095s", file);
-    for (const char *at = real; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
-    snprintf(key, CONTROL_KEY, "%016llx", (unsigned long long)hash);
+    control_name_plainly(file, named);
+    bool is_there = realpath(file, real) != NULL;
+    if (index > 1 || (index == 1 && (!is_there || strcmp(named, real) == 0))) return false;
+    const char *path = index == 0 && is_there ? real : named;
+    snprintf(key, CONTROL_KEY, "%016llx", (unsigned long long)control_hash(path));
+    return true;
 }
 
 int control_connect(const char *path)

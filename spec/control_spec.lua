@@ -145,6 +145,29 @@ describe("a running server", function()
     assert.truthy(text:find "^photon: no server of .* is running; start it", text)
   end)
 
+  it("is found by a link, also when that leads elsewhere by now", function()
+    local link = folder .. "/current"
+    local function release(name)
+      local path = folder .. "/" .. name
+      lfs.mkdir(path)
+      local file = assert(io.open(path .. "/app.lua", "wb"))
+      file:write((SOURCE:gsub("ok", name)))
+      file:close()
+      os.remove(link)
+      assert(lfs.link(path, link, true))
+    end
+    release "first"
+    local server = start("--workers 1", { app = link })
+    local text = run("reload " .. link)
+    assert.equal(1, select(2, text:gsub("photon: reloaded generation", "")), text)
+    release "second"
+    text = run("reload " .. folder .. "/./current/app.lua")
+    assert.equal(1, select(2, text:gsub("photon: reloaded generation", "")), text)
+    assert.equal("second", server:get("/").body)
+    server:stop()
+    assert.same({}, sockets())
+  end)
+
   it("is one of all those that serve the app", function()
     local first = start "--workers 1"
     local second = start("--workers 1", { app = first.folder })
