@@ -16,6 +16,31 @@ app:get("/pace", function()
   return ("%d"):format(pace)
 end)
 app:get("/ok/:a", function(req) return { a = req.params.a } end)
+
+local function deep(n) return 1 + deep(n + 1) end
+jit.off(deep)
+local finalized, without_room, overflows = 0, 0, 0
+local function finalize()
+  finalized = finalized + 1
+  if not pcall(unpack, {}, 1, 500) then without_room = without_room + 1 end
+end
+local function overflow(kept_kb)
+  local keep = {}
+  while collectgarbage "count" < kept_kb do keep[#keep + 1] = ("x"):rep(200) .. #keep end
+  for _ = 1, 10 do getmetatable(newproxy(true)).__gc = finalize end
+  return deep(1), keep
+end
+-- With a full stack, half a MB, some come to where the collector is hurried while the error is handled.
+app:get("/overflows", function()
+  local hurried = 6 * 1024 * 3 / 4
+  for kb = hurried - 768, hurried - 384, 4 do
+    collectgarbage()
+    local _, err = photon.spawn(overflow, kb):join()
+    if tostring(err):find ":%d+: stack overflow" then overflows = overflows + 1 end
+  end
+  collectgarbage()
+  return table.concat({ overflows, finalized, without_room }, " ")
+end)
 ]]
 
 -- Name, handler, status (false: whatever; the connection may break).
@@ -101,6 +126,10 @@ describe("a heap at its limit, by", function()
     survive.try(server, ways[1], "/1/x")
     survive.answers(server)
     assert.equal("2000", server:get("/pace").body)
+  end)
+
+  it("the handling of a full stack, is met without finalizers, which would find no room there", function()
+    assert.equal("97 970 0", server:get("/overflows").body)
   end)
 
   it("anything, does not keep the server from stopping cleanly", function()

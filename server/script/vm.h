@@ -166,7 +166,8 @@ void vm_memory_relimit(struct vm *vm);
 // the limit: all garbage should be collected, so that the next one finds room.
 bool vm_memory_settle(struct vm *vm);
 
-// Nothing is collected, and so no finalizer runs, until the second is called or the slice ends.
+// Nothing is collected, and so no finalizer runs, until the second is called, memory is refused, or
+// the slice ends.
 void vm_memory_hold(struct vm *vm);
 void vm_memory_release(struct vm *vm);
 

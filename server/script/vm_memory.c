@@ -50,7 +50,7 @@ static void vm_hurry(struct vm *vm, size_t memory)
 {
     if (!vm->is_hurried) vm->stepmul = lua_gc(vm->L, LUA_GCSETSTEPMUL, 0);
     vm->is_hurried = true;
-    lua_gc(vm->L, LUA_GCRESTART, 0);
+    if (!vm->is_held) lua_gc(vm->L, LUA_GCRESTART, 0); // else it begins with the release
     vm->memory_low = memory;
     vm_set_mark(vm, memory);
 }
@@ -126,6 +126,14 @@ static bool vm_may_take(struct vm *vm, size_t memory, size_t more, bool may_grow
     return true;
 }
 
+// Compiled code's frame is set, and what held the collector is not reached any more.
+static void *vm_refuse(struct vm *vm)
+{
+    vm_trace_settle(vm->L);
+    vm_memory_release(vm);
+    return NULL;
+}
+
 void *vm_allocate(void *data, void *ptr, size_t old_size, size_t new_size)
 {
     struct vm *vm = data;
@@ -135,14 +143,11 @@ void *vm_allocate(void *data, void *ptr, size_t old_size, size_t new_size)
         size_t more = new_size - old_size, memory = vm->memory + more;
         bool may_grow = ptr && new_size <= MEMORY_BIG;
         bool fails = mem_fails() && !may_grow && !vm_is_unprotected(vm);
-        if (fails || !vm_may_take(vm, memory, more, may_grow)) {
-            vm_trace_settle(vm->L);
-            return NULL;
-        }
+        if (fails || !vm_may_take(vm, memory, more, may_grow)) return vm_refuse(vm);
         if (memory > vm->memory_mark) vm_pass_mark(vm, memory);
     }
     made = vm->allocate(vm->allocate_data, ptr, old_size, new_size); // shrinking never fails
-    if (!made && new_size > old_size) vm_trace_settle(vm->L);
+    if (!made && new_size > old_size) return vm_refuse(vm);
     if (made || new_size == 0) vm->memory += new_size - old_size;
     if (vm->memory > vm->memory_peak) vm->memory_peak = vm->memory;
     if (vm->memory < vm->memory_low) vm_note_low(vm);
