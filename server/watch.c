@@ -17,11 +17,14 @@ enum {
     WATCH_LONGEST_MS = 2000, // a reload comes in the end, however much goes on
     WATCH_MISSING_MS = 2000, // how long a missing file is waited for
     WATCH_DEPTH = 32,
-    WATCH_EVENTS = IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY,
+    WATCH_EVENTS = IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |
+                   IN_MODIFY | IN_MOVE_SELF,
+    WATCH_ARRIVALS = IN_CREATE | IN_MOVED_TO,
 };
 
 static void watch_on_quiet(struct timer *timer);
 static void watch_read(struct watch *w);
+static bool watch_add_app(struct watch *w);
 
 static void watch_stir(struct watch *w)
 {
@@ -68,6 +71,7 @@ static void watch_on_quiet(struct timer *timer)
         return;
     }
     w->is_asking = true;
+    watch_add_app(w); // another folder may have taken its place
     reload_begin(w->reload, &w->ask);
 }
 
@@ -80,9 +84,10 @@ static void watch_complain(struct watch *w, const char *path, int code)
 }
 
 // The folder's entry; a folder that is watched already keeps its number.
-static struct watch_folder *watch_add(struct watch *w, const char *path, bool is_tree)
+static struct watch_folder *watch_add_events(struct watch *w, const char *path, bool is_tree,
+                                             uint32_t events)
 {
-    int wd = inotify_add_watch(w->fd, path, WATCH_EVENTS | IN_ONLYDIR);
+    int wd = inotify_add_watch(w->fd, path, events | IN_ONLYDIR | IN_MASK_ADD);
     if (wd < 0) {
         watch_complain(w, path, errno);
         return NULL;
@@ -103,6 +108,11 @@ static struct watch_folder *watch_add(struct watch *w, const char *path, bool is
     if (!copy) return NULL;
     w->folders[w->count] = (struct watch_folder){strcpy(copy, path), wd, is_tree};
     return &w->folders[w->count++];
+}
+
+static struct watch_folder *watch_add(struct watch *w, const char *path, bool is_tree)
+{
+    return watch_add_events(w, path, is_tree, WATCH_EVENTS);
 }
 
 // Links are not followed: they may lead in circles.
@@ -138,6 +148,20 @@ static bool watch_is_own(const char *path)
     return is_own;
 }
 
+static void watch_take_folder(struct watch *w, const struct watch_folder *parent, const char *path,
+                              const struct inotify_event *event)
+{
+    bool is_new = event->mask & WATCH_ARRIVALS;
+    bool is_app = is_new && strcmp(path, w->root) == 0;
+    if (is_app)
+        watch_add_app(w);
+    else if (!parent->is_tree || !w->is_tree || !watch_names_is_entered(event->name))
+        return;
+    else if (is_new)
+        watch_add_tree(w, path, 0);
+    watch_stir(w);
+}
+
 static void watch_take_event(struct watch *w, const struct inotify_event *event)
 {
     char path[PATH_MAX];
@@ -151,13 +175,12 @@ static void watch_take_event(struct watch *w, const struct inotify_event *event)
         *folder = w->folders[--w->count];
         return;
     }
+    if (event->mask & IN_MOVE_SELF) watch_stir(w);
     if (event->len == 0) return;
-    snprintf(path, sizeof(path), "%s/%s", folder->path, event->name);
+    bool is_top = strcmp(folder->path, "/") == 0;
+    snprintf(path, sizeof(path), "%s/%s", is_top ? "" : folder->path, event->name);
     if (event->mask & IN_ISDIR) {
-        bool is_new = event->mask & (IN_CREATE | IN_MOVED_TO);
-        if (!folder->is_tree || !w->is_tree || !watch_names_is_entered(event->name)) return;
-        if (is_new) watch_add_tree(w, path, 0);
-        watch_stir(w);
+        watch_take_folder(w, folder, path, event);
         return;
     }
     bool counts = folder->is_tree && watch_names_is_source(event->name);
@@ -203,29 +226,41 @@ static bool watch_begin_poll(struct watch *w)
     return uv_poll_start(poll, UV_READABLE, watch_on_poll) == 0;
 }
 
+// A folder that is deleted, or moved away, is seen when it comes again.
+static void watch_add_parent(struct watch *w)
+{
+    char parent[PATH_MAX];
+    char *slash = strrchr(strcpy(parent, w->root), '/');
+    if (!slash) return;
+    slash[slash == parent] = '\0';
+    watch_add_events(w, parent, false, WATCH_ARRIVALS);
+}
+
 // A directory, or app.lua in it: the whole tree counts. Another file: its folder alone.
-static bool watch_add_app(struct watch *w, const char *app)
+static bool watch_add_app(struct watch *w)
 {
     char real[PATH_MAX];
-    if (!realpath(app, real)) return false;
+    if (!realpath(w->app, real)) return false;
     size_t len = strlen(real);
     char *slash = strrchr(real, '/');
     bool is_file = len > 4 && strcmp(real + len - 4, ".lua") == 0;
     w->is_tree = !is_file || strcmp(slash, "/app.lua") == 0;
-    if (is_file) *slash = '\0';
+    if (is_file) slash[slash == real] = '\0';
+    strcpy(w->root, real);
     if (w->is_tree)
         watch_add_tree(w, real, 0);
     else
-        watch_add(w, real[0] ? real : "/", true);
+        watch_add(w, real, true);
+    watch_add_parent(w);
     return w->count > 0;
 }
 
 bool watch_open(struct watch *w, struct loop *loop, struct reload *reload, const char *app,
                 char *error, size_t size)
 {
-    *w = (struct watch){.loop = loop, .reload = reload, .ask.on_done = watch_on_done};
+    *w = (struct watch){.loop = loop, .reload = reload, .ask.on_done = watch_on_done, .app = app};
     w->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    if (w->fd >= 0 && watch_begin_poll(w) && watch_add_app(w, app)) return true;
+    if (w->fd >= 0 && watch_begin_poll(w) && watch_add_app(w)) return true;
     snprintf(error, size, "cannot watch %s for changes: %s", app, strerror(errno));
     watch_close(w);
     return false;

@@ -1,6 +1,7 @@
 // watch: reloads when files change (--watch): the tree of an app's directory, and the files that
 // the app has loaded from elsewhere. For an app that is a single file: its directory's Lua files.
-// Watches directories, never files, so that it survives every way of saving. Belongs to the boss's
+// Watches directories, never files, so that it survives every way of saving; and the directory that
+// the app's stands in, so that it may be deleted, or moved, and come again. Belongs to the boss's
 // thread.
 //
 // A reload comes when nothing has happened for a moment; and, for a while after it has gone, not as
@@ -8,6 +9,7 @@
 #ifndef PHOTON_WATCH_H
 #define PHOTON_WATCH_H
 
+#include <limits.h>
 #include "reload.h"
 #include "watch_names.h"
 #include "wire/timer.h"
@@ -22,7 +24,9 @@ struct watch {
     struct loop *loop;
     struct reload *reload;
     struct reload_ask ask;
-    uv_poll_t *poll; // freed by its close callback
+    const char *app;
+    char root[PATH_MAX]; // the real path of the app's folder
+    uv_poll_t *poll;     // freed by its close callback
     int fd;
     struct watch_folder *folders;
     unsigned count, cap;

@@ -91,13 +91,24 @@ local styles = {
   end,
 }
 
+-- An app's folder, at a path where there is none.
+local function make(path, text)
+  assert(lfs.mkdir(path))
+  assert(lfs.mkdir(path .. "/parts"))
+  put(path .. "/app.lua", APP)
+  put(path .. "/routes.lua", routes(text))
+  put(path .. "/parts/one.lua", "return 'part'")
+end
+
+local function remove(path)
+  assert(os.execute(("rm -rf '%s'"):format(path)) == 0)
+end
+
 describe("--watch", function()
   before_each(function()
     folder, outside = live.folder(), live.folder()
-    assert(lfs.mkdir(folder .. "/parts"))
-    write("app.lua", APP)
-    write("routes.lua", routes "first")
-    write("parts/one.lua", "return 'part'")
+    remove(folder)
+    make(folder, "first")
     server = live.start { app = folder, flags = "--watch --workers 2",
       env = ("LUA_PATH='%s/?.lua;;'"):format(outside) }
     assert.equal("first", server:get("/").body)
@@ -105,7 +116,9 @@ describe("--watch", function()
 
   after_each(function()
     server:stop()
-    os.execute(("rm -rf '%s' '%s'"):format(folder, outside))
+    remove(folder)
+    remove(folder .. ".old")
+    remove(outside)
   end)
 
   for name, save in pairs(styles) do
@@ -246,5 +259,40 @@ return app]]):format(text)
     assert(os.rename(folder .. "/inner", folder .. "/elsewhere"))
     assert.truthy(server:has_logged "module 'inner.routes' not found")
     assert.equal("there again", server:get("/").body)
+  end)
+
+  it("sees the app's folder deleted, and created later, and all that is in it then", function()
+    remove(folder)
+    assert.truthy(server:has_logged "reload failed, the old code serves on: there is no app at ")
+    make(folder, "created")
+    reloads_until("created", 1)
+    local before = count_reloads()
+    at_once(write, "parts/one.lua", "return 'changed'") -- which is not loaded yet
+    assert.equal(1, reloads_until("changed", before, "/part"))
+  end)
+
+  it("sees another folder in the place of the app's, and in that of one outside", function()
+    local function swap(path)
+      at_once(function()
+        assert(os.rename(path, path .. ".old"))
+        assert(os.rename(path .. ".new", path))
+      end)
+    end
+    make(folder .. ".new", "swapped")
+    swap(folder)
+    reloads_until("swapped", 0)
+    local before = count_reloads()
+    write("app.lua", (APP:gsub('"routes"', '"library.routes"')))
+    assert(lfs.mkdir(outside .. "/library"))
+    put(outside .. "/library/routes.lua", routes "outside")
+    reloads_until("outside", before)
+    before = count_reloads()
+    assert(lfs.mkdir(outside .. "/library.new"))
+    put(outside .. "/library.new/routes.lua", routes "swapped, too")
+    swap(outside .. "/library")
+    reloads_until("swapped, too", before)
+    before = count_reloads()
+    at_once(put, outside .. "/library/routes.lua", routes "changed")
+    assert.equal(1, reloads_until("changed", before))
   end)
 end)
