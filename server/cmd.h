@@ -13,6 +13,7 @@ struct command {
     const char *summary;               // one line
     const char *help;                  // all lines but the first
     int (*run)(int argc, char **argv); // argv[0] is the command's name
+    bool runs_lua;                     // itself: on a thread that has room for that
 };
 
 extern const struct command cmd_serve, cmd_test, cmd_routes, cmd_check, cmd_reload, cmd_bench,

@@ -23,4 +23,5 @@ const struct command cmd_check = {
         "duplicate routes, routes that depend on chance. on_start and timers do not run.\n"
         "Exit code 0 when all is well, 1 otherwise.\n",
     .run = check_run,
+    .runs_lua = true,
 };

@@ -95,4 +95,5 @@ const struct command cmd_routes = {
         "Method, pattern, kind, whether a request enters Lua, and where the route is registered.\n"
         "Routes that do not enter Lua are served by C alone.\n",
     .run = routes_run,
+    .runs_lua = true,
 };

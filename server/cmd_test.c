@@ -55,4 +55,5 @@ const struct command cmd_test = {
         "The options are those of busted: --filter, --tags, --shuffle, --repeat, --output …\n"
         "(busted --help lists them). Specs find the path of this program in $PHOTON.\n",
     .run = test_run,
+    .runs_lua = true,
 };

@@ -5,10 +5,18 @@
 #include <string.h>
 #include <unistd.h>
 #include "cmd.h"
+#include "script/guard_thread.h"
 #include "script/library.h"
 
 static const struct command *const main_commands[] = {
     &cmd_serve, &cmd_test, &cmd_routes, &cmd_check, &cmd_reload, &cmd_bench, &cmd_version};
+struct main_call {
+    const struct command *command;
+    int argc;
+    char **argv;
+    int code;
+};
+
 enum { MAIN_COMMANDS = sizeof(main_commands) / sizeof(main_commands[0]), MAIN_WORD = 16 };
 
 static int main_help(void)
@@ -80,11 +88,30 @@ static bool main_hold_standard(void)
     return true;
 }
 
+static void *main_call(void *data)
+{
+    struct main_call *call = data;
+    call->code = call->command->run(call->argc, call->argv);
+    return NULL;
+}
+
+// Without a thread recursion through C functions may end the process.
+static int main_call_with_room(struct main_call *call)
+{
+    pthread_t thread;
+    if (call->command->runs_lua && guard_thread_start(&thread, main_call, call, false))
+        pthread_join(thread, NULL);
+    else
+        main_call(call);
+    return call->code;
+}
+
 // What a command was to print and could not is a failure. Not of serve: its code tells how it
 // stopped, and nobody need read the one line that it prints.
 static int main_run(const struct command *command, int argc, char **argv)
 {
-    int code = command->run(argc, argv);
+    struct main_call call = {.command = command, .argc = argc, .argv = argv};
+    int code = main_call_with_room(&call);
     bool is_written = fflush(stdout) == 0 && !ferror(stdout);
     if (is_written || code != CMD_OK || command == &cmd_serve) return code;
     return cmd_fail(CMD_FAILED,

@@ -26,6 +26,12 @@ describe("a client", function()
     assert.equal("4", res.headers["content-length"])
   end)
 
+  it("has a handler's recursion through C functions end in an error", function()
+    local function deep(s) return (s:gsub(".", deep)) end
+    see = function() return deep "x" end
+    assert.equal(500, client:get("/see", { raise = false }).status)
+  end)
+
   it("gives status, headers and body", function()
     see = function() return { n = 1 }, 201, { ["X-One"] = "1", ["set-cookie"] = { "a=1", "b=2" } } end
     local res = client:post "/see"
