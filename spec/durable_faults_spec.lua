@@ -52,6 +52,45 @@ describe("durable channels", function()
     assert.equal("Dear diary,\ntoday I was nearly overwritten.\n", durable.read(durable.path))
   end)
 
+  it("refuse while their file is not in its place, for a restart would not find it", function()
+    local server = durable.start()
+    durable.id_of(durable.publish(server, "one"))
+    assert(os.rename(durable.path, durable.path .. ".1"))
+    durable.write(durable.path, "")
+    for _ = 1, 2 do
+      local res = durable.publish(server, "into the wrong file")
+      assert.equal(503, res.status)
+      assert.truthy(res.body:find("log cannot be written: No such file or directory", 1, true), res.body)
+    end
+    assert.equal("", durable.read(durable.path))
+    assert(os.rename(durable.path .. ".1", durable.path))
+    durable.id_of(durable.publish(server, "two"))
+    local before = durable.all(server)
+    assert.equal(2, #before.list)
+    durable.kill(server)
+    server = durable.start()
+    assert.same(before, durable.all(server))
+    server:stop()
+  end)
+
+  it("make their second file anew when it is gone, and leave alone what stands there", function()
+    local second = durable.path .. "-2"
+    local server = durable.start { replay = 10, backlog = 65536 }
+    assert(os.remove(second))
+    durable.write(second, "Dear diary,\n")
+    local burst = "/burst?n=200&size=4000"
+    for _ = 1, 4 do assert.equal('{"count":200}', durable.post(server, burst).body) end
+    assert.equal("Dear diary,\n", durable.read(second))
+    assert(os.remove(second))
+    for _ = 1, 3 do assert.equal('{"count":200}', durable.post(server, burst).body) end
+    assert.is_true(durable.size(second) > 0)
+    local before = durable.all(server)
+    durable.kill(server)
+    server = durable.start { replay = 10, backlog = 65536 }
+    assert.same(before, durable.all(server))
+    server:stop()
+  end)
+
   it("refuse when the disk is full, and go on when it is not", function()
     if os.execute "command -v prlimit >/dev/null" ~= 0 then return pending "prlimit is not there" end
     local server = durable.start { before = "ulimit -S -f 40 2>/dev/null; " }

@@ -91,11 +91,19 @@ static int journal_write_list(struct journal *j, const struct journal_record *li
     return error ? error : journal_sync(journal_file(j));
 }
 
+// A file that was deleted, or moved away, would take what the next start does not find; and with
+// the first one the lock is gone.
+static bool journal_is_found(const struct journal *j)
+{
+    return journal_is_in_place(&j->segments[0]) && journal_is_in_place(&j->segments[j->active]);
+}
+
 // After a failed sync nobody knows what of the file is on the disk: what was new is cut off and
 // written again, so that no success rests on pages that were given up.
 int journal_append(struct journal *j, const struct journal_record *list, size_t count)
 {
     if (count == 0) return 0;
+    if (!journal_is_found(j)) return ENOENT;
     int error = journal_settle(j);
     if (error) return error;
     uint64_t end = j->len;
@@ -119,6 +127,7 @@ bool journal_rotate(struct journal *j, uint64_t limit, uint64_t needed)
     struct journal_head head = {.serial = j->serial + 1, .base = j->next};
     if (j->len < limit || j->len <= JOURNAL_HEAD || j->segments[to].last >= needed) return false;
     if (j->is_headless || j->is_renewed || j->is_torn) return false;
+    if (!journal_restore_segment(j, to) || !journal_is_found(j)) return false;
     memcpy(head.epoch, j->epoch, JOURNAL_EPOCH);
     j->segments[to].last = 0;
     if (journal_write_first(j->segments[to].file, &head)) {

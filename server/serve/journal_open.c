@@ -53,6 +53,41 @@ bool journal_open_segment(struct journal *j, unsigned which, char error[JOURNAL_
     return true;
 }
 
+static uint64_t journal_size(const struct journal_segment *s)
+{
+    struct stat st;
+    return fstat(s->file, &st) ? 0 : (uint64_t)st.st_size;
+}
+
+// The old file is closed only in the end: until the new one was locked, nobody else could be here.
+static bool journal_reopen_segment(struct journal *j, unsigned which, char error[JOURNAL_ERROR])
+{
+    int old = j->segments[which].file;
+    bool ok = journal_open_segment(j, which, error);
+    if (old >= 0) close(old);
+    return ok;
+}
+
+bool journal_is_in_place(const struct journal_segment *s)
+{
+    struct stat named, ours;
+    if (s->file < 0) return false;
+    if (stat(s->path, &named)) return errno != ENOENT && errno != ENOTDIR;
+    if (fstat(s->file, &ours)) return true;
+    return named.st_dev == ours.st_dev && named.st_ino == ours.st_ino;
+}
+
+bool journal_restore_segment(struct journal *j, unsigned which)
+{
+    struct journal_segment *s = &j->segments[which];
+    char error[JOURNAL_ERROR];
+    if (journal_is_in_place(s)) return true;
+    if (journal_reopen_segment(j, which, error) && journal_size(s) == 0) return true;
+    if (s->file >= 0) close(s->file);
+    s->file = -1;
+    return false;
+}
+
 // So that the files' names are on the disk too.
 static void journal_sync_folder(const char *path)
 {
@@ -94,12 +129,6 @@ static bool journal_read_segment(struct journal_scan *s, const struct journal_se
     return ok;
 }
 
-static uint64_t journal_size(const struct journal_segment *s)
-{
-    struct stat st;
-    return fstat(s->file, &st) ? 0 : (uint64_t)st.st_size;
-}
-
 // A segment without a readable head: kept for whoever wants to look at it.
 static bool journal_set_aside(struct journal *j, unsigned which, char error[JOURNAL_ERROR])
 {
@@ -111,10 +140,7 @@ static bool journal_set_aside(struct journal *j, unsigned which, char error[JOUR
     int failed = rename(s->path, aside);
     mem_free(aside);
     if (failed) return journal_refuse(error, "%s: %s", s->path, strerror(errno));
-    int old = s->file;
-    bool ok = journal_open_segment(j, which, error);
-    close(old); // only now: until the new file was locked, nobody else could be here
-    return ok;
+    return journal_reopen_segment(j, which, error);
 }
 
 static void journal_log_fault(const struct journal_segment *s, const struct journal_scan *scan,
