@@ -49,6 +49,11 @@ return {
   { "deep nesting of pcall", [[local function f(n) if n == 0 then error "deep" end return pcall(f, n - 1) end
     return tostring(f(1e5))]], 200 },
   { "recursion through gsub", [[local function f(s) return (s:gsub(".", f)) end return f "x"]], 500 },
+  { "recursion through gsub on a stack that was full before", [[
+    local function fill() return 1 + fill() end
+    local function f(s) return string.gsub(s, s, f) end
+    pcall(fill)
+    return f "x"]], 500 },
   { "recursion through sort",
     [[local function f() table.sort({ 1, 2, 3 }, f) return true end f() return "x"]], 500 },
   { "recursion through metamethods",

@@ -112,12 +112,15 @@ static int app_take(lua_State *L)
     return 0;
 }
 
-static bool app_explain(lua_State *L, int status, char error[APP_ERROR])
+// LuaJIT's own message of a refusal says nothing of the stack.
+static bool app_explain(struct vm *vm, int status, char error[APP_ERROR])
 {
+    lua_State *L = vm->L;
     if (status == 0) return true;
     const char *why = "the app could not be loaded";
     if (lua_type(L, -1) == LUA_TSTRING) why = lua_tostring(L, -1);
-    snprintf(error, APP_ERROR, "%s", why);
+    snprintf(error, APP_ERROR, "%s%s", why,
+             vm->is_deep ? " (endless recursion through C functions or coroutines?)" : "");
     lua_settop(L, 0);
     return false;
 }
@@ -127,8 +130,8 @@ bool app_run_files(struct app_part *part, bool *is_lost, char error[APP_ERROR])
     struct vm *vm = part->vm;
     lua_State *L = vm->L;
     int run = LUA_NOREF, status;
-    if (!app_explain(L, lua_cpcall(L, app_prepare, part), error) ||
-        !app_explain(L, lua_cpcall(L, app_push_run, &run), error)) {
+    if (!app_explain(vm, lua_cpcall(L, app_prepare, part), error) ||
+        !app_explain(vm, lua_cpcall(L, app_push_run, &run), error)) {
         return false;
     }
     lua_rawgeti(L, LUA_REGISTRYINDEX, run);
@@ -142,5 +145,5 @@ bool app_run_files(struct app_part *part, bool *is_lost, char error[APP_ERROR])
                  part->generation->file, vm->limits->lua_budget);
         return false;
     }
-    return app_explain(L, status, error) && app_explain(L, lua_cpcall(L, app_take, part), error);
+    return app_explain(vm, status, error) && app_explain(vm, lua_cpcall(L, app_take, part), error);
 }

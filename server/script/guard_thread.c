@@ -7,8 +7,8 @@
 
 // Only what is touched of it takes memory. Kept free: what one coroutine can take.
 enum {
-    STACK_SIZE = 80 << 20,
-    STACK_FREE = 72 << 20,
+    STACK_SIZE = 128 << 20,
+    STACK_FREE = 120 << 20,
     STACK_LESS = 4 << 20,
     STACK_NEAR = 256 << 10,
 };

@@ -87,6 +87,8 @@ static void vm_on_hook(lua_State *L, lua_Debug *ar)
     struct vm *vm = data;
     if (!vm->is_stopping) return;
     vm_end_stop(vm);
+    // Compiled code has gone on past the hook, and has failed with an error of its own since then.
+    if (vm->is_deep && guard_thread_room() == GUARD_ROOM) return;
     luaL_error(L, vm->is_deep
                       ? "stack overflow (endless recursion through C functions or coroutines?)"
                       : "not enough memory (lua_memory)");
@@ -114,6 +116,7 @@ static bool vm_may_take(struct vm *vm, size_t memory, size_t more, bool may_grow
     size_t limit = (size_t)vm->limits->lua_memory;
     if (vm->was_refused) limit += vm_memory_reserve(vm);
     if (memory <= limit && room == GUARD_ROOM) return true;
+    if (!vm->is_stopping) vm->is_deep = room != GUARD_ROOM;
     bool is_big = more >= MEMORY_BIG && !vm_trace_runs(vm->L);
     bool is_too_much = memory > vm_memory_cap(vm) || room == GUARD_NO_ROOM;
     if (is_big || (is_too_much && !may_grow)) {
@@ -121,7 +124,6 @@ static bool vm_may_take(struct vm *vm, size_t memory, size_t more, bool may_grow
         return false;
     }
     if (!vm->current) return true;
-    if (!vm->is_stopping) vm->is_deep = room != GUARD_ROOM;
     vm_stop_slice(vm, memory);
     return true;
 }
