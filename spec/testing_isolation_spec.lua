@@ -141,6 +141,16 @@ describe("isolation", function()
     assert.equal(1, (run "loads_spec.lua"))
     assert.equal(1, (run "none_spec.lua"))
     assert.equal(2, (run "--no-such-option"))
+    assert.equal(1, (run "--lua=true bad_spec.lua"))
+  end)
+
+  it("goes on after endless recursion through C functions", function()
+    write("deep_spec.lua", [[
+      it("recurses", function() local function deep() string.gsub("a", "a", deep) end deep() end)
+      it("follows", function() end)]])
+    local code, text = run "deep_spec.lua"
+    assert.equal(1, code, text)
+    assert.truthy(text:find("ok %d %- follows"), text)
   end)
 
   it("ends in order whatever is open, also when an assertion fails in between", function()
