@@ -155,17 +155,32 @@ static bool control_listen(struct control *c, const char *path, char *error, siz
     return true;
 }
 
+// What is bound and does not listen yet looks stale to others; names with a dot they leave alone.
+static bool control_listen_in(struct control *c, const char *folder, const char *key, char *error,
+                              size_t size)
+{
+    char path[2 * CONTROL_PATH], hidden[2 * CONTROL_PATH];
+    snprintf(path, sizeof(path), "%s/%s-%ld.sock", folder, key, (long)getpid());
+    snprintf(hidden, sizeof(hidden), "%s/.%s-%ld.sock", folder, key, (long)getpid());
+    if (!control_listen(c, hidden, error, size)) return false;
+    struct listener *l = &c->listeners[c->count - 1];
+    if (rename(hidden, path) != 0) {
+        snprintf(error, size, "%s: %s", path, strerror(errno));
+        return false;
+    }
+    snprintf(l->path, sizeof(l->path), "%s", path);
+    return true;
+}
+
 static void control_listen_by_app(struct control *c, const char *app)
 {
-    char folder[CONTROL_PATH], path[2 * CONTROL_PATH], key[CONTROL_KEY], error[512];
+    char folder[CONTROL_PATH], key[CONTROL_KEY], error[512];
     const char *why = "no folder for it can be made";
     if (control_make_folder(folder)) {
         bool is_listening = true;
         control_sweep(folder);
-        for (unsigned i = 0; is_listening && control_key(app, i, key); i++) {
-            snprintf(path, sizeof(path), "%s/%s-%ld.sock", folder, key, (long)getpid());
-            is_listening = control_listen(c, path, error, sizeof(error));
-        }
+        for (unsigned i = 0; is_listening && control_key(app, i, key); i++)
+            is_listening = control_listen_in(c, folder, key, error, sizeof(error));
         if (is_listening) return;
         why = error;
     }

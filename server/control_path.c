@@ -39,16 +39,35 @@ bool control_make_folder(char to[CONTROL_PATH])
     return false;
 }
 
+// A socket, not yet connected, and the address of a path. -1: no descriptor, or too long a path.
+static int control_socket(const char *path, int flags, struct sockaddr_un *name)
+{
+    *name = (struct sockaddr_un){.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof(name->sun_path)) return -1;
+    strcpy(name->sun_path, path);
+    return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+}
+
+static bool control_reach(int fd, const struct sockaddr_un *name)
+{
+    if (connect(fd, (const struct sockaddr *)name, sizeof(*name)) == 0) return true;
+    if (errno == ECONNREFUSED) unlink(name->sun_path);
+    return false;
+}
+
 void control_sweep(const char *folder)
 {
     char path[2 * CONTROL_PATH];
     struct dirent *entry;
+    struct sockaddr_un name;
     DIR *dir = opendir(folder);
     while (dir && (entry = readdir(dir)) != NULL) {
         if (entry->d_name[0] == '.') continue;
         snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-        int fd = control_connect(path);
-        if (fd >= 0) close(fd);
+        int fd = control_socket(path, SOCK_NONBLOCK, &name); // one that is stuck must not hold us
+        if (fd < 0) continue;
+        control_reach(fd, &name);
+        close(fd);
     }
     if (dir) closedir(dir);
 }
@@ -91,14 +110,9 @@ bool control_key(const char *app, unsigned index, char key[CONTROL_KEY])
 
 int control_connect(const char *path)
 {
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof(name.sun_path)) return -1;
-    strcpy(name.sun_path, path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) return -1;
-    if (connect(fd, (const struct sockaddr *)&name, sizeof(name)) == 0) return fd;
-    int code = errno;
+    struct sockaddr_un name;
+    int fd = control_socket(path, 0, &name);
+    if (fd < 0 || control_reach(fd, &name)) return fd;
     close(fd);
-    if (code == ECONNREFUSED) unlink(path);
     return -1;
 }

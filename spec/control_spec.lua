@@ -3,6 +3,7 @@ local ffi = require "ffi"
 local lfs = require "lfs"
 local live = require "spec.live"
 local socket = require "spec.socket"
+local uv = require "luv"
 
 if not pcall(function() return ffi.C.spec_bind end) then
   ffi.cdef [[
@@ -143,6 +144,20 @@ describe("a running server", function()
     text, status = run("reload " .. server.folder)
     assert.equal("1", status)
     assert.truthy(text:find "^photon: no server of .* is running; start it", text)
+  end)
+
+  it("does not wait for another one that accepts nobody", function()
+    local path, pipes = folder .. "/photon/stuck.sock", {}
+    assert.truthy(lfs.mkdir(folder .. "/photon"))
+    os.execute("chmod 700 " .. folder .. "/photon")
+    for i = 1, 3 do pipes[i] = uv.new_pipe(false) end
+    assert(pipes[1]:bind(path))
+    assert(pipes[1]:listen(0, function() end))
+    for i = 2, 3 do pipes[i]:connect(path, function() end) end -- its queue is full; this loop stands still
+    local server = start "--workers 1"
+    assert.equal("ok", server:get("/").body)
+    assert.truthy(lfs.attributes(path))
+    for _, pipe in ipairs(pipes) do pipe:close() end
   end)
 
   it("is found by a link, also when that leads elsewhere by now", function()
