@@ -51,15 +51,27 @@ local function count_opened()
   return tonumber(bench.server:get("/opened").body)
 end
 
--- Runs bench at /open with `count` connections and interrupts it when their streams have what they get:
+-- Whether the clients of a port on this machine have read all that has come for them: a line of proc(5)'s
+-- net/tcp has a socket's address, its peer's, its state, and the bytes in its queues.
+local function is_all_read(port)
+  local peer = (":%04X "):format(port)
+  for line in io.lines "/proc/net/tcp" do
+    local address, unread = line:match "^%s*%d+: %x+:%x+ (%x+:%x+ )%x+ %x+:(%x+)"
+    if address and address:sub(-#peer) == peer and tonumber(unread, 16) > 0 then return false end
+  end
+  return true
+end
+
+-- Runs bench at /open with `count` connections and interrupts it when it has read what their streams get:
 -- its result as a table.
 function bench.run_until_open(count)
   local before = count_opened()
   local command = ("bench --json -d 3600 -c %d http://127.0.0.1:%d/open"):format(count, bench.server.port)
   local pipe = io.popen("echo $$; exec " .. live.command(command))
   local pid = tonumber(pipe:read "*l")
-  local is_open, problem = pcall(socket.eventually, function() return count_opened() >= before + count end,
-    "the streams are open")
+  local is_open, problem = pcall(socket.eventually, function()
+    return count_opened() >= before + count and is_all_read(bench.server.port)
+  end, "the streams are open")
   ffi.C.spec_kill(pid, live.signals.INT)
   local text = pipe:read "*a"
   pipe:close()
