@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <uv.h>
 #include "cmd.h"
 #include "script/testing.h"
 
@@ -32,6 +33,8 @@ static int test_run(int argc, char **argv)
     server = (struct server){
         .config = &config,
         .worker_count = 1,
+        .generation = 1,
+        .started = uv_hrtime(),
         .counters = {&counters},
         .metrics = metrics_new(1),
         .channels = channel_registry_new(config.limits.max_channels),

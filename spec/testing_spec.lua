@@ -1,6 +1,7 @@
 -- photon.test: clients of apps in the same process.
 local photon = require "photon"
 local test = require "photon.test"
+local uv = require "luv"
 
 local function app_with(method, pattern, ...)
   local app = photon.app()
@@ -54,6 +55,15 @@ describe("a client", function()
     assert.equal(304, client:get("/fixed", { headers = { ["If-None-Match"] = res.headers.etag } }).status)
     assert.equal(405, client:post("/fixed").status)
     assert.equal(404, client:get("/none").status)
+  end)
+
+  it("is told of a server that began with the run", function()
+    local other = photon.app()
+    other:health "/healthz"
+    local health = test.app(other):get("/healthz"):json()
+    assert.equal(1, health.generation)
+    local since_boot = uv.hrtime() / 1e9
+    assert.truthy(since_boot - health.uptime > 1, health.uptime)
   end)
 
   it("sends queries, headers and bodies of every kind", function()
@@ -257,7 +267,6 @@ describe("a server of test.server", function()
     local server = test.server("apps/hello", { workers = 2 })
     assert.truthy(server.port > 0)
     assert.equal("http://127.0.0.1:" .. server.port, server.url)
-    local uv = require "luv"
     local reply = photon.await(function(resume)
       local tcp, text = uv.new_tcp(), ""
       tcp:connect("127.0.0.1", server.port, function(err)
