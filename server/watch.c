@@ -130,20 +130,26 @@ static void watch_add_tree(struct watch *w, const char *path, int depth)
     if (dir) closedir(dir);
 }
 
+// Whether the file behind an entry of /proc/self/fd is that one, and open for writing, which the
+// mode of the entry tells. Other threads' descriptors are not touched.
+static bool watch_is_written(int folder, const char *entry, const struct stat *file)
+{
+    struct stat link, own;
+    return fstatat(folder, entry, &own, 0) == 0 && own.st_dev == file->st_dev &&
+           own.st_ino == file->st_ino && fstatat(folder, entry, &link, AT_SYMLINK_NOFOLLOW) == 0 &&
+           (link.st_mode & S_IWUSR);
+}
+
 // What the server itself has open for writing in the folder: its output, its log, the logs of
 // channels. A reload that is logged would ask for the next one.
 static bool watch_is_own(const char *path)
 {
-    struct stat file, own;
+    struct stat file;
     if (stat(path, &file) != 0) return false;
     DIR *dir = opendir("/proc/self/fd");
     bool is_own = false;
-    for (struct dirent *entry; dir && !is_own && (entry = readdir(dir)) != NULL;) {
-        int fd = atoi(entry->d_name);
-        if (entry->d_name[0] == '.' || fstat(fd, &own) != 0) continue;
-        is_own = own.st_dev == file.st_dev && own.st_ino == file.st_ino &&
-                 (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
-    }
+    for (struct dirent *entry; dir && !is_own && (entry = readdir(dir)) != NULL;)
+        is_own = entry->d_name[0] != '.' && watch_is_written(dirfd(dir), entry->d_name, &file);
     if (dir) closedir(dir);
     return is_own;
 }
