@@ -73,6 +73,21 @@ describe("durable channels", function()
     server:stop()
   end)
 
+  it("go on with their ids when another program has cut off their file", function()
+    local server = durable.start()
+    for _ = 1, 3 do durable.id_of(durable.publish(server, "lost")) end
+    durable.write(durable.path, "")
+    local kept = durable.id_of(durable.publish(server, "kept"))
+    assert.truthy(server:has_logged "news.log: cut off by another program")
+    durable.kill(server)
+    server = durable.start()
+    local all = durable.all(server)
+    assert.equal(kept, all.last)
+    assert.same({ { id = kept, event = "news", data = "kept" } }, all.list)
+    assert.equal((kept:gsub("4$", "5")), durable.id_of(durable.publish(server, "next")))
+    server:stop()
+  end)
+
   it("make their second file anew when it is gone, and leave alone what stands there", function()
     local second = durable.path .. "-2"
     local server = durable.start { replay = 10, backlog = 65536 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <unistd.h>
+#include "base/log.h"
 #include "base/mem.h"
 #include "serve/journal_private.h"
 
@@ -98,12 +99,22 @@ static bool journal_is_found(const struct journal *j)
     return journal_is_in_place(&j->segments[0]) && journal_is_in_place(&j->segments[j->active]);
 }
 
+// With a new head the ids go on; without one what follows could not be read again.
+static void journal_mend_cut(struct journal *j)
+{
+    if (!journal_was_cut(j)) return;
+    log_write(LOG_ERROR, "%s: cut off by another program: what it held is lost",
+              j->segments[j->active].path);
+    j->is_headless = true;
+}
+
 // After a failed sync nobody knows what of the file is on the disk: what was new is cut off and
 // written again, so that no success rests on pages that were given up.
 int journal_append(struct journal *j, const struct journal_record *list, size_t count)
 {
     if (count == 0) return 0;
     if (!journal_is_found(j)) return ENOENT;
+    journal_mend_cut(j);
     int error = journal_settle(j);
     if (error) return error;
     uint64_t end = j->len;

@@ -77,6 +77,12 @@ bool journal_is_in_place(const struct journal_segment *s)
     return named.st_dev == ours.st_dev && named.st_ino == ours.st_ino;
 }
 
+bool journal_was_cut(const struct journal *j)
+{
+    struct stat st;
+    return fstat(j->segments[j->active].file, &st) == 0 && (uint64_t)st.st_size < j->len;
+}
+
 bool journal_restore_segment(struct journal *j, unsigned which)
 {
     struct journal_segment *s = &j->segments[which];

@@ -17,6 +17,8 @@ int journal_settle(struct journal *j);
 bool journal_open_segment(struct journal *j, unsigned which, char error[JOURNAL_ERROR]);
 // Whether the next start finds the file that is open.
 bool journal_is_in_place(const struct journal_segment *s);
+// Whether another program has cut off what was written.
+bool journal_was_cut(const struct journal *j);
 // Makes a file that was deleted, or moved away, anew. False when it cannot be, or when another file
 // with something in it stands there.
 bool journal_restore_segment(struct journal *j, unsigned which);
