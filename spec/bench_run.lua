@@ -51,13 +51,10 @@ local function count_opened()
   return tonumber(bench.server:get("/opened").body)
 end
 
--- Whether the clients of a port on this machine have read all that has come for them: a line of proc(5)'s
--- net/tcp has a socket's address, its peer's, its state, and the bytes in its queues.
+-- Whether the clients of a port on this machine have read all that has come for them.
 local function is_all_read(port)
-  local peer = (":%04X "):format(port)
-  for line in io.lines "/proc/net/tcp" do
-    local address, unread = line:match "^%s*%d+: %x+:%x+ (%x+:%x+ )%x+ %x+:(%x+)"
-    if address and address:sub(-#peer) == peer and tonumber(unread, 16) > 0 then return false end
+  for _, one in ipairs(socket.all()) do
+    if one.peer == port and one.unread > 0 then return false end
   end
   return true
 end

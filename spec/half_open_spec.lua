@@ -81,6 +81,27 @@ describe("a peer", function()
   end
 end)
 
+describe("a peer that never reads", function()
+  setup(function() server = live.start { source = SOURCE, flags = "--workers 2" } end)
+  teardown(function() server:stop() end)
+
+  local function count_unfinished()
+    local count = 0
+    for _, one in ipairs(socket.all()) do
+      if one.port == server.port and one.state == "04" then count = count + 1 end
+    end
+    return count
+  end
+
+  it("leaves nothing with the kernel once its stream has ended", function()
+    local list = { open("/full", 4096), open("/news", 4096) }
+    server:request("POST", "/publish")
+    server:becomes("photon_timeout_write_total", 2)
+    socket.eventually(function() return count_unfinished() == 0 end, "the kernel's last socket is gone")
+    for _, s in ipairs(list) do s:close() end
+  end)
+end)
+
 -- The kernel opens a window of 2 KiB for these about every second, and asks the server for more after
 -- 8 KiB.
 describe("a reader", function()

@@ -220,4 +220,18 @@ function Socket:reset()
   self:close()
 end
 
+-- The TCP sockets of this machine, as of proc(5), net/tcp: their ports, their states (two hex digits, 04
+-- is FIN_WAIT1), the bytes that are not acknowledged or not read.
+function socket.all()
+  local list = {}
+  for line in io.lines "/proc/net/tcp" do
+    local port, peer, state, sent, unread = line:match "^%s*%d+: %x+:(%x+) %x+:(%x+) (%x+) (%x+):(%x+)"
+    if port then
+      list[#list + 1] = { port = tonumber(port, 16), peer = tonumber(peer, 16), state = state,
+        sent = tonumber(sent, 16), unread = tonumber(unread, 16) }
+    end
+  end
+  return list
+end
+
 return socket

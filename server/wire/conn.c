@@ -112,6 +112,7 @@ void conn_end(struct conn *c, enum conn_end how)
     timer_stop(&c->stall);
     loop_forget(&c->news);
     conn_drop_output(c);
+    conn_end_watch(c);
     uv_close((uv_handle_t *)&c->poll, conn_on_closed);
     close(c->fd);
     c->fd = -1;

@@ -29,6 +29,10 @@ void conn_write_on(struct conn *c);
 // takes nothing for write_timeout is stalled then.
 void conn_watch_progress(struct conn *c);
 
+// From now on the kernel alone looks, also when the conn has ended: what it still holds for a peer
+// that takes nothing would stay for ever.
+void conn_end_watch(struct conn *c);
+
 // Nothing is left to write: half-closes and waits for the peer's end of file.
 void conn_linger(struct conn *c);
 

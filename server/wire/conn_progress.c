@@ -38,14 +38,19 @@ static void conn_note_progress(struct conn *c, uint64_t acknowledged)
     c->progress_at = c->loop->now;
 }
 
+void conn_end_watch(struct conn *c)
+{
+    if (c->is_watched) conn_limit_silence(c, c->write_timeout);
+    c->is_watched = false;
+}
+
 static void conn_on_look(struct timer *stall)
 {
     struct conn *c = list_entry(stall, struct conn, stall);
     uint64_t now = conn_acknowledged(c);
     if (now != c->acknowledged) conn_note_progress(c, now);
     if (now == c->sent && !c->is_blocked) {
-        c->is_watched = false;
-        conn_limit_silence(c, c->write_timeout);
+        conn_end_watch(c);
     } else if (c->loop->now - c->progress_at >= c->write_timeout) {
         conn_end(c, CONN_STALLED);
     } else {
