@@ -153,6 +153,21 @@ describe("isolation", function()
     assert.truthy(text:find("ok %d %- follows"), text)
   end)
 
+  it("tells the line of endless recursion, wherever it is", function()
+    write("endless_spec.lua", [[
+      local function deep(n)
+        return 1 + deep(n + 1)
+      end
+      describe("in a test", function() it("recurses", function() deep(1) end) end)
+      describe("before a test", function() before_each(function() deep(1) end) it("is not reached", function() end) end)
+      it("follows", function() end)]])
+    local code, text = run "endless_spec.lua"
+    assert.equal(1, code, text)
+    local _, lines = text:gsub("endless_spec.lua:2: stack overflow", "")
+    assert.equal(2, lines, text)
+    assert.truthy(text:find("ok %d %- follows"), text)
+  end)
+
   it("ends in order whatever is open, also when an assertion fails in between", function()
     write("open_spec.lua", SPOILS:gsub("FOLDER", folder):gsub("package.path = ", "error 'midway' %0"))
     local code, text = run "open_spec.lua"

@@ -11,6 +11,8 @@ local task = require "photon.task"
 require "photon"
 require "photon.test"
 
+local find, traceback = string.find, core.traceback
+
 local EXIT = {} -- raised with the code where busted would leave the process
 
 local UNITS = { it = true, describe = true, file = true }
@@ -41,10 +43,30 @@ local function as_task(run)
   if result then error(result[1], 0) end
 end
 
+local function is_overflow(err)
+  return type(err) == "string" and find(err, "stack overflow", 1, true) ~= nil
+end
+
+local function pack(...)
+  return { n = select("#", ...), ... }
+end
+
+-- xpcall for busted, whose handler needs more room than a full stack has: it runs when that is empty again.
+local function xpcall_with_room(run, handler)
+  local is_handled
+  local results = pack(xpcall(run, function(err)
+    if is_overflow(err) then return traceback(err) end
+    is_handled = true
+    return handler(err)
+  end))
+  if results[1] or is_handled then return unpack(results, 1, results.n) end
+  return false, handler(traceback(results[2]))
+end
+
 -- busted calls `safe` with an element and its whole execution (setup, children, teardown), and inside
 -- of that with the element's own function.
 local function wrap_safe(busted)
-  local safe = busted.safe
+  local safe = setfenv(busted.safe, setmetatable({ xpcall = xpcall_with_room }, { __index = _G }))
   function busted.safe(descriptor, run, element)
     if not UNITS[descriptor] or run == element.run then return safe(descriptor, run, element) end
     return safe(descriptor, function() as_task(run) end, element)
