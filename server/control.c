@@ -159,17 +159,20 @@ static bool control_listen(struct control *c, const char *path, char *error, siz
 static bool control_listen_in(struct control *c, const char *folder, const char *key, char *error,
                               size_t size)
 {
-    char path[2 * CONTROL_PATH], hidden[2 * CONTROL_PATH];
-    snprintf(path, sizeof(path), "%s/%s-%ld.sock", folder, key, (long)getpid());
-    snprintf(hidden, sizeof(hidden), "%s/.%s-%ld.sock", folder, key, (long)getpid());
-    if (!control_listen(c, hidden, error, size)) return false;
-    struct listener *l = &c->listeners[c->count - 1];
-    if (rename(hidden, path) != 0) {
-        snprintf(error, size, "%s: %s", path, strerror(errno));
+    struct listener *l = &c->listeners[c->count];
+    char hidden[sizeof(l->path)], name[64];
+    snprintf(name, sizeof(name), "%s-%ld.sock", key, (long)getpid());
+    if (snprintf(hidden, sizeof(hidden), "%s/.%s", folder, name) >= (int)sizeof(hidden)) {
+        snprintf(error, size, "the path of its folder, %.300s, is too long for a socket", folder);
         return false;
     }
-    snprintf(l->path, sizeof(l->path), "%s", path);
-    return true;
+    if (!control_listen(c, hidden, error, size)) return false;
+    bool is_named = snprintf(l->path, sizeof(l->path), "%s/%s", folder, name) > 0 &&
+                    rename(hidden, l->path) == 0;
+    if (is_named) return true;
+    snprintf(error, size, "%.300s: %s", hidden, strerror(errno));
+    unlink(hidden);
+    return false;
 }
 
 static void control_listen_by_app(struct control *c, const char *app)
