@@ -163,7 +163,8 @@ describe("the command line", function()
 
   it("fails the start of a server that cannot start", function()
     refused(1, "no app at nowhere", "serve nowhere --listen 127.0.0.1:0")
-    refused(1, "nonsense", "serve --listen nonsense")
+    refused(2, '%-%-listen: cannot listen on "nonsense": write host:port', "serve --listen nonsense")
+    refused(2, 'PHOTON_LISTEN: cannot listen on ":x": the port is a number', "serve", "PHOTON_LISTEN=:1,:x")
     write("app.lua", "return 1")
     refused(1, "must return the app", "serve --listen 127.0.0.1:0")
     write("app.lua", [[

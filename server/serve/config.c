@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "serve/config_settings.h"
+#include "wire/listener.h"
 
 // One value that somebody has given: a flag or a variable, by its own name.
 struct config_given {
@@ -23,12 +24,17 @@ struct config_option {
 };
 
 // Values come from outside, and an error is one line.
-static bool config_refuse(const struct config_given *g, const char *wanted)
+static bool config_refuse_line(const struct config_given *g)
 {
-    snprintf(g->error, g->size, "%s must be %s, not \"%.60s\"", g->where, wanted, g->value);
     for (char *at = g->error; *at; at++)
         if (iscntrl((unsigned char)*at)) *at = '?';
     return false;
+}
+
+static bool config_refuse(const struct config_given *g, const char *wanted)
+{
+    snprintf(g->error, g->size, "%s must be %s, not \"%.60s\"", g->where, wanted, g->value);
+    return config_refuse_line(g);
 }
 
 static bool config_add_listen(const struct config_given *g, const char *address)
@@ -39,6 +45,12 @@ static bool config_add_listen(const struct config_given *g, const char *address)
         snprintf(g->error, g->size, "%s: at most %d addresses can be listened on", g->where,
                  CONFIG_MAX_LISTEN);
         return false;
+    }
+    const char *problem = listener_check_address(slice_of_text(address));
+    if (problem) {
+        snprintf(g->error, g->size, "%s: cannot listen on \"%.60s\": %s", g->where, address,
+                 problem);
+        return config_refuse_line(g);
     }
     c->listen[c->listen_count++] = address;
     return true;

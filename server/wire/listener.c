@@ -137,6 +137,12 @@ static bool listener_bind_unix(struct listener *l, const struct listener_address
     return true;
 }
 
+const char *listener_check_address(struct slice address)
+{
+    struct listener_address parsed;
+    return listener_address_read(&parsed, address);
+}
+
 bool listener_bind(struct listener *l, struct slice address, uint32_t write_timeout, char *error,
                    size_t size)
 {

@@ -16,6 +16,10 @@ struct listener {
     void *owner;
 };
 
+// What is wrong with an address as people write them, NULL: nothing. Whether it can be listened on
+// only listener_bind finds out.
+const char *listener_check_address(struct slice address);
+
 // Binds and listens on `address`: "host:port", ":port", "[::1]:port", "unix:/path.sock". Sets
 // SO_REUSEADDR, TCP_NODELAY, TCP_NOTSENT_LOWAT 16 KiB and TCP_USER_TIMEOUT = write_timeout (which
 // accepted sockets inherit), close-on-exec and non-blocking. A stale unix socket (nobody answers)
