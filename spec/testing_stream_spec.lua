@@ -142,7 +142,7 @@ describe("an event stream", function()
     local result
     run = function(stream)
       stream:send "a"
-      photon.sleep(0.001)
+      photon.sleep(60)
       result = { stream:send "b" }
       photon.sleep(0)
     end
