@@ -55,19 +55,26 @@ static bool control_reach(int fd, const struct sockaddr_un *name)
     return false;
 }
 
+// Does not block: a server that is stuck must not hold whoever asks. Its full queue is an answer.
+bool control_is_served(const char *path)
+{
+    struct sockaddr_un name;
+    int fd = control_socket(path, SOCK_NONBLOCK, &name);
+    if (fd < 0) return false;
+    bool is_served = control_reach(fd, &name) || errno == EAGAIN;
+    close(fd);
+    return is_served;
+}
+
 void control_sweep(const char *folder)
 {
     char path[2 * CONTROL_PATH];
     struct dirent *entry;
-    struct sockaddr_un name;
     DIR *dir = opendir(folder);
     while (dir && (entry = readdir(dir)) != NULL) {
         if (entry->d_name[0] == '.') continue;
         snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-        int fd = control_socket(path, SOCK_NONBLOCK, &name); // one that is stuck must not hold us
-        if (fd < 0) continue;
-        control_reach(fd, &name);
-        close(fd);
+        control_is_served(path);
     }
     if (dir) closedir(dir);
 }

@@ -15,6 +15,9 @@ bool control_folder(unsigned index, char to[CONTROL_PATH]);
 // The first of them that exists, or can be made, and is ours. False when there is none.
 bool control_make_folder(char to[CONTROL_PATH]);
 
+// Whether a server listens on the unix socket; a stale one is removed.
+bool control_is_served(const char *path);
+
 // Removes the sockets that killed servers have left in it.
 void control_sweep(const char *folder);
 

@@ -157,6 +157,9 @@ describe("a running server", function()
     local server = start "--workers 1"
     assert.equal("ok", server:get("/").body)
     assert.truthy(lfs.attributes(path))
+    local text, status = run(("serve %s --listen 127.0.0.1:0 --pid %s"):format(server.folder, path:gsub("%.sock$", "")))
+    assert.equal("1", status)
+    assert.truthy(text:find("belongs to a server that runs", 1, true), text)
     for _, pipe in ipairs(pipes) do pipe:close() end
   end)
 
