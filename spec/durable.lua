@@ -72,6 +72,20 @@ function durable.kill(server)
   os.execute("rm -rf '" .. server.folder .. "'")
 end
 
+-- Kills it and starts another in its place.
+function durable.revive(server, options)
+  durable.kill(server)
+  return durable.start(options)
+end
+
+-- Killed now, it has all its events after the next start.
+function durable.survives(server, options)
+  local before = durable.all(server)
+  server = durable.revive(server, options)
+  assert.same(before, durable.all(server))
+  server:stop()
+end
+
 function durable.post(server, target, body, fields)
   return server:request("POST", target, fields, body or "")
 end
