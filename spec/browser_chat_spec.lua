@@ -1,11 +1,12 @@
 -- The page of apps/chat in a real browser, twice: two people talk, while the server runs several
 -- workers and loads its code anew, and one of them loads the page anew. The two pages run in frames
--- of a page that types for them and reports what it saw.
+-- of a page that types for them and reports what it saw. A third person is refused, and told so.
 local browser = require "spec.browser"
 
 local PAGE = [[
 <iframe id="ann" src="/?name=ann&room=lua" width="600" height="500"></iframe>
 <iframe id="bob" src="/?name=b%C3%B6b&room=lua" width="360" height="500"></iframe>
+<iframe id="stranger" src="/?name=a-name-of-more-than-thirty-characters&room=lua" width="360" height="500"></iframe>
 <script>
   const page = who => document.getElementById(who).contentDocument;
   const texts = (who, what) => [...page(who).querySelectorAll(what)].map(each => each.textContent);
@@ -17,6 +18,7 @@ local PAGE = [[
   }
   async function run() {
     await until(() => ["ann", "bob"].every(who => texts(who, "#members li").length === 2));
+    await until(() => texts("stranger", "#status")[0].includes("not let you in"));
     say("ann", "one");
     await until(() => said("bob").length === 1);
     say("bob", "<i>two</i>");
